@@ -113,7 +113,8 @@ int write_report_of_files(const QStringList& files, const QString& path) {
     save_report(runs, path);
     return 0;
   } catch (const std::exception& problem) {
-    return std::fprintf(stderr, "warpsight-window: %s\n", ws::printable(problem.what()).c_str()), 1;
+    std::fprintf(stderr, "warpsight-window: %s\n", ws::printable(problem.what()).c_str());
+    return 1;
   }
 }
 
@@ -125,7 +126,10 @@ int main(int argc, char** argv) {
   outlive_failed_writes();
   scale_early(argc, argv);
   QGuiApplication::setHighDpiScaleFactorRoundingPolicy(Qt::HighDpiScaleFactorRoundingPolicy::PassThrough);
-  if (!can_draw(argc, argv)) return std::fputs(kNoDisplay, stderr), 1;
+  if (!can_draw(argc, argv)) {
+    std::fputs(kNoDisplay, stderr);
+    return 1;
+  }
   qInstallMessageHandler(while_starting);
   QApplication app(argc, argv);
   qInstallMessageHandler(nullptr);

@@ -230,7 +230,8 @@ void CurvePane::showNote() {
                         : measure_ == Gauge::Throughput     ? tr("samples/s")
                                                            : tr("MiB");
   const QString key = lineKey();
-  setTitle(measure_title(measure_), key.isEmpty() ? brief : measure_ == Gauge::Loss ? key : brief + " · " + key, brief);
+  const QString note = key.isEmpty() ? brief : measure_ == Gauge::Loss ? key : brief + " · " + key;
+  setTitle(measure_title(measure_), note, brief);
 }
 
 void CurvePane::setMeasure(Gauge measure) {

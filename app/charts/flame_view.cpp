@@ -40,11 +40,11 @@ void FlameView::setTree(prof::FlameTree tree) {
   layOut();
 }
 
-void FlameView::setDifference(bool on) { difference_ = on, layOut(); }
+void FlameView::setDifference(bool on) { difference_ = on; layOut(); }
 
-void FlameView::setRootText(const QString& text) { root_ = text, update(); }
+void FlameView::setRootText(const QString& text) { root_ = text; update(); }
 
-void FlameView::setEmptyText(const QString& text) { empty_ = text, update(); }
+void FlameView::setEmptyText(const QString& text) { empty_ = text; update(); }
 
 void FlameView::setSearch(const QString& words) {
   words_ = words.trimmed();
@@ -193,7 +193,7 @@ void FlameView::mouseMoveEvent(QMouseEvent* event) {
   if (const int node = nodeAt(event->position()); node != hovered_) hovered_ = node, update();
 }
 
-void FlameView::leaveEvent(QEvent*) { hovered_ = -1, update(); }
+void FlameView::leaveEvent(QEvent*) { hovered_ = -1; update(); }
 
 void FlameView::keyPressEvent(QKeyEvent* event) {
   if (event->key() != Qt::Key_Escape || zoomed_ == 0) return QWidget::keyPressEvent(event);

@@ -325,7 +325,10 @@ void Plot::paintEvent(QPaintEvent* event) {
         QRect(QPoint(press_->x(), axisRect()->top()), QPoint(drag_->x(), axisRect()->bottom())).normalized(), fill);
   }
   painter.setPen(theme().quiet);
-  if (empty_.isEmpty()) return paintCaption(painter), paintValues(painter);
+  if (empty_.isEmpty()) {
+    paintCaption(painter);
+    return paintValues(painter);
+  }
   painter.setFont(ui_font(11.5));
   painter.drawText(axisRect()->rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
 }

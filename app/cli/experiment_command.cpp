@@ -134,7 +134,10 @@ bool has_gpu(RemoteLink& link) {
 // table, the chart, and each training's result and run file.
 int watch_experiment(const ExperimentArguments& a, RemoteRun& run, const std::string& folder, ProgressLine& line) {
   const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt});
-  if (end.left) return line.say(how_to_return(run, run.link())), kDone;
+  if (end.left) {
+    line.say(how_to_return(run, run.link()));
+    return kDone;
+  }
   if (folder.empty()) return end.exit_status.value_or(kFailed);
   for (const std::string& file : end.files) {
     if (!is_plain_name(file)) throw Failure("The other machine named a file that does not belong to an experiment.");

@@ -107,7 +107,10 @@ int list_there(const RemoteArguments& remote, bool as_json) {
   json there = link.ask({{"do", "hello"}});
   there.update(link.ask({{"do", "jobs"}}));
   there.update(link.ask({{"do", "list"}}, 600));
-  if (as_json) return std::printf("%s\n", there.dump().c_str()), kDone;
+  if (as_json) {
+    std::printf("%s\n", there.dump().c_str());
+    return kDone;
+  }
   const JsonInput in(there, "");
   std::printf("%s\n", printable(machine_line(in)).c_str());
   for (const JsonInput& run : in.at("runs").items())

@@ -58,7 +58,10 @@ int install(const InstallArguments& a) {
     if (isatty(STDIN_FILENO) == 0) throw UsageError("no terminal to ask on: add --yes");
     std::fprintf(stderr, "%s (y/n) ", printable(copy.question()).c_str());
     std::string answer;
-    if (!std::getline(std::cin, answer) || answer != "y") return std::fputs("Nothing was copied.\n", stderr), kFailed;
+    if (!std::getline(std::cin, answer) || answer != "y") {
+      std::fputs("Nothing was copied.\n", stderr);
+      return kFailed;
+    }
   } else if (!copy.note().empty()) {
     std::fprintf(stderr, "%s\n", copy.note().c_str());
   }

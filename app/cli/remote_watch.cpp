@@ -111,7 +111,10 @@ RemoteOutcome watch(app::RemoteRun& run, ProgressLine& line, const WatchOptions&
     const Wish wish = wish_of(options.at_interrupt, line);
     catch_again();
     if (wish == Wish::Stop) run.stop();
-    if (wish == Wish::Leave) return outcome.left = true, outcome;
+    if (wish == Wish::Leave) {
+      outcome.left = true;
+      return outcome;
+    }
   }
   line.clear();
   return outcome;

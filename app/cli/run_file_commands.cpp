@@ -113,7 +113,10 @@ int judged(const app::Comparison& comparison, const std::string& fail_above) {
 int diff(const TwoFiles& files) {
   app::Comparison comparison = app::compare(compared(files.a), compared(files.b));
   const int code = judged(comparison, files.fail_above);
-  if (files.json) return std::printf("%s\n", app::to_json(comparison).c_str()), code;
+  if (files.json) {
+    std::printf("%s\n", app::to_json(comparison).c_str());
+    return code;
+  }
   for (auto [name, file] : {std::pair{&comparison.a_name, &files.a}, {&comparison.b_name, &files.b}})
     if (*name != *file) *name = *file + (name->empty() ? "" : " · " + *name);
   print_table(files.by.empty() ? app::to_text(comparison) : app::to_text(comparison, kDiffGroups.at(files.by)));
@@ -183,7 +186,10 @@ int print_compared(const StatsArguments& a, OfRun of_run, OfFile of_file) {
     const prof::RunData run = read(a.files);
     return std::pair(run.summary, of_run(run));
   }();
-  if (a.json) return std::printf("%s\n", prof::to_json(report).c_str()), kDone;
+  if (a.json) {
+    std::printf("%s\n", prof::to_json(report).c_str());
+    return kDone;
+  }
   print_table(heading(summary) + prof::to_text(report));
   return kDone;
 }
@@ -227,7 +233,10 @@ int stats(const StatsArguments& a) {
   }
   if (!a.json && terminal_width())  // the end of a name fits only without its namespaces
     for (prof::KernelRow& row : stats.by_name) row.key = prof::plain_kernel_name(row.key);
-  if (a.json) return std::printf("%s\n", prof::to_json(stats, a.by).c_str()), kDone;
+  if (a.json) {
+    std::printf("%s\n", prof::to_json(stats, a.by).c_str());
+    return kDone;
+  }
   print_table(heading(run.summary) +
               prof::to_text(stats, a.columns == prof::kUsualColumns ? fitting(columns) : columns));
   return kDone;
@@ -265,8 +274,10 @@ Run add_convert(CLI::App& program) {
   return [files] {
     const std::vector<std::string> from(files->begin(), files->end() - 1);
     say_problems(from[0], prof::convert(from, files->back()));
-    const bool run = files->back().ends_with(".wsrun");
-    say_written(run ? "run" : files->back().ends_with(".collapsed") || files->back().ends_with(".speedscope.json") ? "stacks" : "trace", files->back());
+    const std::string& to = files->back();
+    const bool stacks = to.ends_with(".collapsed") || to.ends_with(".speedscope.json");
+    const char* const what = to.ends_with(".wsrun") ? "run" : stacks ? "stacks" : "trace";
+    say_written(what, to);
     return kDone;
   };
 }

@@ -28,7 +28,10 @@ std::pair<std::vector<std::string>, std::string> files_and_query(std::vector<std
 }
 
 int answer(const SqlArguments& a) {
-  if (a.views) return std::fputs(app::views_text().c_str(), stdout), kDone;
+  if (a.views) {
+    std::fputs(app::views_text().c_str(), stdout);
+    return kDone;
+  }
   const auto [files, query] = files_and_query(a.words);
   app::RunDatabase database(files);
   for (const std::string& problem : database.problems()) std::fprintf(stderr, "warpsight: %s\n", printable(problem).c_str());

@@ -229,7 +229,10 @@ int watch_training(const TrainArguments& a, app::RemoteRun& run, const std::stri
   const RemoteOutcome end = watch(
       run, line,
       {.at_interrupt = a.remote.at_interrupt, .each = [&](const app::RemoteUpdate& news) { folder.add(news.run); }});
-  if (end.left) return line.say(how_to_return(run, run.link())), kDone;
+  if (end.left) {
+    line.say(how_to_return(run, run.link()));
+    return kDone;
+  }
   if (end.summary && end.summary->status == RunStatus::Failed) throw Failure(place + ": " + end.summary->message);
   if (!end.summary && !a.run_file.empty()) fetch(run, {{"file", run.name() + ".wsrun"}}, a.run_file, line);
   if (!end.summary)

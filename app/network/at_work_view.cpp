@@ -130,7 +130,7 @@ AtWorkView::AtWorkView(QWidget* parent)
   column->addWidget(kinds_, 1);
   column->addWidget(problem_);
   connect(&reader_, &LookReader::looked, this, &AtWorkView::take);
-  connect(&reader_, &LookReader::failed, this, [this](const QString& sentence) { problem_->setText(sentence), problem_->show(); });
+  connect(&reader_, &LookReader::failed, this, [this](const QString& sentence) { problem_->setText(sentence); problem_->show(); });
 }
 
 QWidget* AtWorkView::makePictures() {
@@ -169,7 +169,7 @@ QWidget* AtWorkView::makePictures() {
   layer_ = new QComboBox(maps_pane_);
   layer_->setAccessibleName(tr("Layer"));
   layer_->setMinimumWidth(210);
-  connect(layer_, qOverload<int>(&QComboBox::activated), this, [this] { showMaps(), showFilters(); });
+  connect(layer_, qOverload<int>(&QComboBox::activated), this, [this] { showMaps(); showFilters(); });
   maps_pane_->addOption(layer_);
   filters_ = new TileView(tr("Filters"), page);
   filters_->setSides(10, 64);
@@ -226,7 +226,7 @@ QWidget* AtWorkView::makeAttention() {
   heads_->setSides(24, 64);
   heads_->setFixedHeight(94);
   heads_->setPickable(true);
-  connect(heads_, &TileView::picked, this, [this](int head) { head_ = head, showHead(); });
+  connect(heads_, &TileView::picked, this, [this](int head) { head_ = head; showHead(); });
   attention_ = new AttentionView(body);
   share_ = quiet_text(body);
   share_->setMinimumHeight(18);
@@ -252,7 +252,7 @@ QWidget* AtWorkView::makeTexts() {
   attention_layer_ = new QComboBox(attention_pane_);
   attention_layer_->setAccessibleName(tr("Layer of the heads"));
   attention_layer_->setMinimumWidth(150);
-  connect(attention_layer_, qOverload<int>(&QComboBox::activated), this, [this] { showHeads(), showHead(); });
+  connect(attention_layer_, qOverload<int>(&QComboBox::activated), this, [this] { showHeads(); showHead(); });
   attention_pane_->addOption(attention_layer_);
   row->addWidget(attention_pane_, 2);
   return page;

@@ -27,7 +27,7 @@ class TileView : public QWidget {
  public:
   explicit TileView(const QString& name, QWidget* parent = nullptr);
   void setTiles(std::vector<Tile> tiles);
-  void setSides(double least, double most) { least_ = least, most_ = most; }
+  void setSides(double least, double most) { least_ = least; most_ = most; }
   void setChosen(int tile);  // -1: none. A view with a chosen tile can be clicked.
   void setPickable(bool pickable);
   int chosen() const { return chosen_; }

@@ -21,7 +21,7 @@ class LaneCache {
   // Which part of the collectives in the range waits.
   const prof::CollectiveWaits& waits(const prof::Trace& trace, TimeRange range, prof::TimeNs clock_error);
   void forgetUnread() { std::erase_if(waits_, [](const auto& each) { return !each.second.whole; }); }  // once a repaint
-  void clear() { entries_.clear(), waits_.clear(); }
+  void clear() { entries_.clear(); waits_.clear(); }
 
  private:
   struct Entry {

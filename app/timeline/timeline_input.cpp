@@ -59,21 +59,28 @@ bool TimelineInput::eventFilter(QObject*, QEvent* event) {
   switch (event->type()) {
     case QEvent::ShortcutOverride:
       if (!is_own_key(*static_cast<QKeyEvent*>(event))) return false;
-      return event->accept(), true;
+      event->accept();
+      return true;
     case QEvent::KeyPress:
       return keyPress(*static_cast<QKeyEvent*>(event));
     case QEvent::Wheel:
-      return wheel(*static_cast<QWheelEvent*>(event)), true;
+      wheel(*static_cast<QWheelEvent*>(event));
+      return true;
     case QEvent::MouseButtonPress:
-      return press(*static_cast<QMouseEvent*>(event)), true;
+      press(*static_cast<QMouseEvent*>(event));
+      return true;
     case QEvent::MouseMove:
-      return moveTo(static_cast<QMouseEvent*>(event)->pos()), true;
+      moveTo(static_cast<QMouseEvent*>(event)->pos());
+      return true;
     case QEvent::MouseButtonRelease:
-      return release(*static_cast<QMouseEvent*>(event)), true;
+      release(*static_cast<QMouseEvent*>(event));
+      return true;
     case QEvent::MouseButtonDblClick:
-      return zoomTo(static_cast<QMouseEvent*>(event)->pos()), true;
+      zoomTo(static_cast<QMouseEvent*>(event)->pos());
+      return true;
     case QEvent::ContextMenu:
-      return askForMenu(*static_cast<QContextMenuEvent*>(event)), true;
+      askForMenu(*static_cast<QContextMenuEvent*>(event));
+      return true;
     case QEvent::Leave:
       rest_timer_.stop();
       hideCard();
@@ -124,26 +131,36 @@ bool TimelineInput::moveKey(int key, Qt::KeyboardModifiers modifiers) {
 bool TimelineInput::commandKey(const QKeyEvent& event) {
   switch (event.key()) {
     case Qt::Key_F:
-      return viewport_->fit(), true;
+      viewport_->fit();
+      return true;
     case Qt::Key_Period:
-      return search_->nextSame(true), true;
+      search_->nextSame(true);
+      return true;
     case Qt::Key_Comma:
-      return search_->nextSame(false), true;
+      search_->nextSame(false);
+      return true;
     case Qt::Key_M:
-      return search_->addMark(), true;
+      search_->addMark();
+      return true;
     case Qt::Key_Backspace:
-      return viewport_->undo(), true;
+      viewport_->undo();
+      return true;
     case Qt::Key_BracketRight:
-      return search_->nextMark(true), true;
+      search_->nextMark(true);
+      return true;
     case Qt::Key_BracketLeft:
-      return search_->nextMark(false), true;
+      search_->nextMark(false);
+      return true;
     case Qt::Key_Home:
-      return viewport_->setRange({model_->extent().begin, model_->extent().begin + model_->range().length()}), true;
+      viewport_->setRange({model_->extent().begin, model_->extent().begin + model_->range().length()});
+      return true;
     case Qt::Key_End:
-      return viewport_->setRange({model_->extent().end - model_->range().length(), model_->extent().end}), true;
+      viewport_->setRange({model_->extent().end - model_->range().length(), model_->extent().end});
+      return true;
     case Qt::Key_Escape:
       if (!overlay_->hideCard() && !viewport_->anythingChosen()) return false;
-      return viewport_->clearSelection(), true;
+      viewport_->clearSelection();
+      return true;
     case Qt::Key_Return:
     case Qt::Key_Enter:
       if (const auto jump = overlay_->jump())
@@ -159,8 +176,14 @@ bool TimelineInput::commandKey(const QKeyEvent& event) {
 bool TimelineInput::keyPress(const QKeyEvent& event) {
   const auto modifiers =
       event.modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier | Qt::MetaModifier);
-  if (modifiers == Qt::AltModifier && event.key() == Qt::Key_Left) return viewport_->undo(), true;
-  if (modifiers == Qt::AltModifier && event.key() == Qt::Key_Right) return viewport_->redo(), true;
+  if (modifiers == Qt::AltModifier && event.key() == Qt::Key_Left) {
+    viewport_->undo();
+    return true;
+  }
+  if (modifiers == Qt::AltModifier && event.key() == Qt::Key_Right) {
+    viewport_->redo();
+    return true;
+  }
   if (modifiers & ~Qt::ShiftModifier) return false;
   return moveKey(key_of(event), modifiers) || commandKey(event);
 }
@@ -194,7 +217,10 @@ void TimelineInput::press(const QMouseEvent& event) {
     return;
   }
   if (event.button() != Qt::LeftButton) return;
-  if (pressed_.y() < TimelineGeometry::kOverview) return drag_ = Drag::Overview, overviewTo(pressed_.x());
+  if (pressed_.y() < TimelineGeometry::kOverview) {
+    drag_ = Drag::Overview;
+    return overviewTo(pressed_.x());
+  }
   if (std::abs(pressed_.x() - geometry().gutter) <= 3) {
     drag_ = Drag::Gutter;
     return;
@@ -304,7 +330,10 @@ void TimelineInput::click(QPoint at) {
   }
   if (const auto layer = overlay_->layerAt(at)) return viewport_->selectRange(*layer);
   const auto hit = overlay_->hitAt(at);
-  if (!hit) return overlay_->hideCard(), viewport_->clearSelection();
+  if (!hit) {
+    overlay_->hideCard();
+    return viewport_->clearSelection();
+  }
   const Lane& lane = model_->lanes()[static_cast<size_t>(hit->lane)];
   if (hit->rect.count > 1) return viewport_->setRange(zoomed(model_->range(), geometry().scale().time(at.x()), 0.2));
   if (lane.gpu_steps) {  // no span of the trace: select the range of that step

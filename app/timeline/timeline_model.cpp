@@ -366,7 +366,7 @@ void TimelineModel::setViewport(int height, bool small) {
   rebuild();
 }
 
-void TimelineModel::setFilter(const QString& filter) { settings_.filter = filter, rebuild(); }
+void TimelineModel::setFilter(const QString& filter) { settings_.filter = filter; rebuild(); }
 
 namespace {
 void toggle(QSet<QString>& set, const QString& key) {
@@ -374,8 +374,8 @@ void toggle(QSet<QString>& set, const QString& key) {
 }
 }  // namespace
 
-void TimelineModel::toggleFolded(const QString& key) { toggle(settings_.folded, key), rebuild(); }
-void TimelineModel::togglePinned(const QString& key) { toggle(settings_.pinned, key), rebuild(); }
+void TimelineModel::toggleFolded(const QString& key) { toggle(settings_.folded, key); rebuild(); }
+void TimelineModel::togglePinned(const QString& key) { toggle(settings_.pinned, key); rebuild(); }
 
 void TimelineModel::setHidden(const QString& key, bool hidden) {
   if (hidden)
@@ -390,7 +390,7 @@ void TimelineModel::showAll() {
   rebuild();
 }
 
-void TimelineModel::setQuietRows(bool shown) { settings_.quiet_rows = shown, rebuild(); }
+void TimelineModel::setQuietRows(bool shown) { settings_.quiet_rows = shown; rebuild(); }
 
 void TimelineModel::moveLane(const QString& key, int by) {
   auto at = std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& l) { return l.key == key; });

@@ -161,7 +161,7 @@ void TimelinePane::buildFind() {
   auto* close = new QPushButton(tr("Close"), find_bar_);
   close->setProperty("small", true);
   row->addWidget(close);
-  const auto hide = [this] { find_bar_->hide(), view_->setFocus(); };
+  const auto hide = [this] { find_bar_->hide(); view_->setFocus(); };
   connect(close, &QPushButton::clicked, this, hide);
   connect(find_, &QLineEdit::returnPressed, this, [this] {
     view_->search()->find(find_->text(), !(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier));
@@ -222,7 +222,7 @@ void TimelinePane::buildCommands() {
   addCommand(tr("Next mark"), "]", [this] { view_->search()->nextMark(true); });
   addCommand(tr("Previous mark"), "[", [this] { view_->search()->nextMark(false); });
   addCommand(tr("Keep the last seconds as a run…"), {}, [this] { askForSeconds(); });
-  addCommand(tr("Show all lanes"), {}, [this] { filter_->clear(), model_.showAll(); });
+  addCommand(tr("Show all lanes"), {}, [this] { filter_->clear(); model_.showAll(); });
   addCommand(tr("Align runs by step start"), {}, [this] { chooseAlign(Align::Step); });
   addCommand(tr("Align runs by run start"), {}, [this] { chooseAlign(Align::RunStart); });
   addCommand(tr("Align runs by wall time"), {}, [this] { chooseAlign(Align::Wall); });
@@ -308,7 +308,7 @@ void TimelinePane::laneMenu(const QString& key, const QPoint& at) {
   menu.addAction(tr("Mark here"), view_->search(), &TimelineSearch::addMark);
   menu.addAction(tr("Fit"), view_, &TimelineView::fit);
   menu.addAction(tr("Undo zoom"), view_, &TimelineView::undoZoom);
-  menu.addAction(tr("Show all lanes"), this, [this] { filter_->clear(), model_.showAll(); });
+  menu.addAction(tr("Show all lanes"), this, [this] { filter_->clear(); model_.showAll(); });
   menu.exec(at);
 }
 

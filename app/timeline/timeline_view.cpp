@@ -20,10 +20,10 @@ TimelineView::TimelineView(TimelineModel* model, Focus* focus, QWidget* parent)
   setObjectName("timeline");
   setAccessibleName(tr("Timeline"));
   connect(&viewport_, &TimelineViewport::changed, this, &TimelineView::stale);
-  connect(model_, &TimelineModel::lanesChanged, this, [this] { painter_.forget(), overlay_.forget(); });
+  connect(model_, &TimelineModel::lanesChanged, this, [this] { painter_.forget(); overlay_.forget(); });
   connect(model_, &TimelineModel::marksChanged, this, qOverload<>(&QWidget::update));
   connect(model_->cursor(), &TimeCursor::cursorChanged, this, qOverload<>(&QWidget::update));
-  connect(focus_, &Focus::changed, this, [this] { describe(), update(); });
+  connect(focus_, &Focus::changed, this, [this] { describe(); update(); });
   connect(&search_, &TimelineSearch::said, this, &TimelineView::said);
   connect(&input_, &TimelineInput::noteWanted, this, &TimelineView::noteWanted);
   connect(&input_, &TimelineInput::laneMenuWanted, this, &TimelineView::laneMenuWanted);

@@ -26,7 +26,7 @@ class TimelineView : public QWidget {
  public slots:
   void fit() { viewport_.fit(); }
   void undoZoom() { viewport_.undo(); }
-  void clearSelection() { overlay_.hideCard(), viewport_.clearSelection(); }
+  void clearSelection() { overlay_.hideCard(); viewport_.clearSelection(); }
 
  signals:
   void said(const QString& sentence);  // for the status bar

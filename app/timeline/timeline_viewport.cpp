@@ -7,7 +7,7 @@ constexpr int kSmallWidth = 1040, kMostUndo = 60, kOneZoomMs = 450;
 
 TimelineViewport::TimelineViewport(TimelineModel* model, Focus* focus, QObject* parent)
     : QObject(parent), model_(model), focus_(focus) {
-  connect(model_, &TimelineModel::lanesChanged, this, [this] { setScroll(geometry_.scroll), refresh(); });
+  connect(model_, &TimelineModel::lanesChanged, this, [this] { setScroll(geometry_.scroll); refresh(); });
   connect(model_, &TimelineModel::dataChanged, this, &TimelineViewport::refresh);
   connect(model_, &TimelineModel::alignChanged, this, &TimelineViewport::refresh);
   connect(model_->cursor(), &TimeCursor::rangeChanged, this, &TimelineViewport::refresh);

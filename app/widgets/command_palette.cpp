@@ -125,7 +125,7 @@ CommandPalette::CommandPalette(QMenuBar* menus, QWidget* parent)
     if (top->menu()) collect(top->menu(), plain(top->text()), commands, paths);
   model_.setCommands(std::move(commands), paths);
   const auto first = [this] { list_->setCurrentIndex(model_.index(0)); };
-  connect(line_, &QLineEdit::textChanged, this, [this, first](const QString& typed) { model_.filter(typed), first(); });
+  connect(line_, &QLineEdit::textChanged, this, [this, first](const QString& typed) { model_.filter(typed); first(); });
   connect(line_, &QLineEdit::returnPressed, this, &CommandPalette::run);
   connect(list_, &QListView::clicked, this, &CommandPalette::run);
   first();

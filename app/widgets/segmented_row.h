@@ -19,7 +19,7 @@ class Segment : public QAbstractButton {
   const QString& explanation() const { return explain_; }
   bool blocked() const { return blocked_; }
   void setBlocked(bool blocked);
-  void setEnds(bool first, bool last) { first_ = first, last_ = last; }
+  void setEnds(bool first, bool last) { first_ = first; last_ = last; }
   QSize sizeHint() const override { return {wanted_width_, 23}; }
   QSize minimumSizeHint() const override { return {least_width_, 23}; }
 

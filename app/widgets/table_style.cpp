@@ -21,7 +21,8 @@ class RowDelegate : public QStyledItemDelegate {
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     const Theme& t = theme();
     const bool chosen = option.state & QStyle::State_Selected, section = index.data(kSectionRole).toBool();
-    painter->fillRect(option.rect, section ? t.header : chosen ? t.selected_row : t.base);
+    const QColor back = section ? t.header : chosen ? t.selected_row : t.base;
+    painter->fillRect(option.rect, back);
     painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
     QRect box = option.rect.adjusted(8, 0, -8, 0);
     const QVariant meaning = index.data(kMeaningRole);

@@ -328,7 +328,8 @@ void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled) {
   painter.drawRoundedRect(ticked ? box : box.adjusted(.5, .5, -.5, -.5), 3, 3);
   if (slot >= 0) {
     painter.setFont(ui_font(10.5, 700));
-    painter.setPen(!ticked ? t.run[slot % 8] : t.dark() ? t.fill_ink : QColor(Qt::white));
+    const QColor on_fill = t.dark() ? t.fill_ink : QColor(Qt::white);
+    painter.setPen(ticked ? on_fill : t.run[slot % 8]);
     draw_squeezed(painter, box, run_letter(slot));
   }
   painter.restore();

@@ -83,7 +83,10 @@ FinishingBox::FinishingBox(Waiting waiting, QWidget* parent) : QDialog(parent), 
 QString FinishingBox::text() const { return title_->text() + " " + what_->text(); }
 
 void FinishingBox::refresh() {
-  if (!waiting_.busy()) return tick_.stop(), emit over();
+  if (!waiting_.busy()) {
+    tick_.stop();
+    return emit over();
+  }
   const bool long_wait = since_.elapsed() >= waiting_.patience_ms;
   QString said = waiting_.what(since_.elapsed() / 1000);
   if (long_wait) said += "\n" + waiting_.what_is_left;

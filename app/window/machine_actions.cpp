@@ -30,7 +30,10 @@ void MachineActions::goOn() {
 }
 
 RemoteRunsDialog* MachineActions::showRunsThere() {
-  if (!machine_) return workspace_.say(tr("Connect to a machine first (File › Connect…)."), true), nullptr;
+  if (!machine_) {
+    workspace_.say(tr("Connect to a machine first (File › Connect…)."), true);
+    return nullptr;
+  }
   auto* dialog = new RemoteRunsDialog(machine_, workspace_.library()->folder(), window_);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &RemoteRunsDialog::copied, &workspace_, &Workspace::open);
@@ -73,10 +76,10 @@ void MachineActions::ready() {
   workspace_.choices()->setCuda(true);  // that machine reports itself what it cannot run
   const auto& running = machine_->running();
   const QString place = machine_->place();
-  workspace_.say(running.empty()       ? tr("New runs start on %1.").arg(place)
-                 : running.size() == 1 ? tr("1 job runs on %1.").arg(place)
-                                       : tr("%2 jobs run on %1.").arg(place, QString::number(running.size())),
-                 false);
+  const QString state = running.empty()       ? tr("New runs start on %1.").arg(place)
+                        : running.size() == 1 ? tr("1 job runs on %1.").arg(place)
+                                              : tr("%2 jobs run on %1.").arg(place, QString::number(running.size()));
+  workspace_.say(state, false);
   workspace_.session()->bringForward(machine_->address());
   for (auto job = running.rbegin(); job != running.rend(); ++job) watch(*job);
   goOn();

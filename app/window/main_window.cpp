@@ -323,10 +323,11 @@ void MainWindow::refreshBars() {
   bar_->showRun(workspace_.shownRun(), session.busy(), session.paused(), static_cast<int>(session.waiting()));
   bar_->setSpeed(session.speed());
   show_status(*status_, workspace_);
-  status_->setKeys(live_->isVisible()
-                       ? tr("A pan pauses Follow · [W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
-                       : bar_->showsProgram() ? tr("[Ctrl R] records the program again · [?] keys")
-                                              : tr("[Ctrl R] trains with the choices on the left · [?] keys"));
+  const QString keys =
+      live_->isVisible()     ? tr("A pan pauses Follow · [W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
+      : bar_->showsProgram() ? tr("[Ctrl R] records the program again · [?] keys")
+                             : tr("[Ctrl R] trains with the choices on the left · [?] keys");
+  status_->setKeys(keys);
   setup_button_->setText(bar_->showsProgram() ? tr("Program") : tr("Setup"));
   offerPages(bar_->showsProgram());
 }

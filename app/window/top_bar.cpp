@@ -380,7 +380,8 @@ void TopBar::showButtons(const Run* run, bool busy, bool paused) {
   stop_->setEnabled(busy || (run && run->recording));
   step_->setEnabled(!busy || paused);
   if (name == train_name_) return;
-  train_->setIcon(theme_icon(busy && !paused ? "pause" : program_ ? "record" : "play", Qt::white));
+  const char* const icon = busy && !paused ? "pause" : program_ ? "record" : "play";
+  train_->setIcon(theme_icon(icon, Qt::white));
   train_->setToolTip(program_ ? tr("Run the program again and record it at the level on the left (Ctrl+R)")
                               : tr("Train with the choices on the left (Ctrl+R)"));
   stop_->setToolTip(program_ ? tr("Interrupt the program, as Ctrl+C would (Ctrl+.)")

@@ -192,10 +192,19 @@ void TrainingSession::nameDevice() {
 }
 
 bool TrainingSession::mayStart(const RunSpec& spec) {
-  if (busy()) return fail(tr("Stop the training first (Run › Stop).")), false;
-  if (const QString why = held(); !why.isEmpty()) return fail(why), false;
+  if (busy()) {
+    fail(tr("Stop the training first (Run › Stop)."));
+    return false;
+  }
+  if (const QString why = held(); !why.isEmpty()) {
+    fail(why);
+    return false;
+  }
   const auto why = cuda_ && !machine_ ? why_invalid(spec, *cuda_) : std::nullopt;
-  if (why) return fail(QString::fromStdString(*why)), false;
+  if (why) {
+    fail(QString::fromStdString(*why));
+    return false;
+  }
   problem_.clear();
   return true;
 }

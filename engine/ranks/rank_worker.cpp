@@ -74,24 +74,32 @@ std::string RankWorker::answer(const RankMessage& question) {
   ByteWriter out;
   switch (question.kind) {
     case MessageKind::Prepare:
-      return prepare(bytes), "";
+      prepare(bytes);
+      return "";
     case MessageKind::Connect:
       executor_ = connect_();
       return device_ = executor_->device_name();
     case MessageKind::Load:
-      return load(bytes), "";
+      load(bytes);
+      return "";
     case MessageKind::SetState:
-      return executor_->set_state(decode_state(bytes)), "";
+      executor_->set_state(decode_state(bytes));
+      return "";
     case MessageKind::Bind:
-      return bind(bytes), "";
+      bind(bytes);
+      return "";
     case MessageKind::Order:
-      return executor_->begin_epoch(ByteReader(bytes, kQuestion).list<uint32_t>("the order")), "";
+      executor_->begin_epoch(ByteReader(bytes, kQuestion).list<uint32_t>("the order"));
+      return "";
     case MessageKind::Run:
-      return run_steps(bytes), "";
+      run_steps(bytes);
+      return "";
     case MessageKind::Results:
-      return executor_->results(results, value_in<bool>(bytes)), encode(results);
+      executor_->results(results, value_in<bool>(bytes));
+      return encode(results);
     case MessageKind::CatchUp:
-      return executor_->catch_up(results, value_in<int64_t>(bytes)), encode(results);
+      executor_->catch_up(results, value_in<int64_t>(bytes));
+      return encode(results);
     case MessageKind::Evaluate: {
       ByteReader in(bytes, kQuestion);
       const auto part = in.value<Part>("the part");
@@ -99,7 +107,8 @@ std::string RankWorker::answer(const RankMessage& question) {
       return out.take();
     }
     case MessageKind::Release:
-      return executor_.reset(), "";
+      executor_.reset();
+      return "";
     default:
       throw Failure("Rank 0 sent an unknown request.");
   }

@@ -90,7 +90,10 @@ class Parser {
     skip_space();
     if (at_ >= text_.size()) fail("something is missing");
     const char c = text_[at_];
-    if (take('(')) return sum(), close();
+    if (take('(')) {
+      sum();
+      return close();
+    }
     if (std::isdigit(static_cast<unsigned char>(c)) || c == '.') return number();
     if (std::isalpha(static_cast<unsigned char>(c))) return word();
     fail("unexpected “" + std::string(1, c) + "”");

@@ -194,7 +194,8 @@ std::string cuda_source(const Expression& expression, std::string_view kernel_na
   for (size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     if (operands(step.fn) == 0) {
-      stack.push_back(step.fn == Fn::X ? "x" : step.fn == Fn::Y ? "y" : literal(step.constant));
+      const std::string operand = step.fn == Fn::X ? "x" : step.fn == Fn::Y ? "y" : literal(step.constant);
+      stack.push_back(operand);
       continue;
     }
     std::string b;

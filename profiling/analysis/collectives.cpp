@@ -88,7 +88,10 @@ CollectiveKind kind_of(const Trace& trace, const Span& span, const std::string& 
   const Detail& detail = trace.detail(span.detail);
   CollectiveKind kind{name_of_collective(trace.name(span.name)), detail.bytes,
                       detail.copy_kind.empty() ? stream : detail.copy_kind};
-  if (is_point_to_point(kind)) return join_both_sides(kind, rank), kind;
+  if (is_point_to_point(kind)) {
+    join_both_sides(kind, rank);
+    return kind;
+  }
   if (span.op == kNoOp || span.op >= trace.ops.size() || trace.ops[span.op].meaning != Meaning::Communication)
     return kind;
   const OpInfo& op = trace.ops[span.op];

@@ -36,7 +36,7 @@ std::vector<double> pace_stretches_us(const std::vector<Pace>& seen);
 class PaceLog {
  public:
   void add(Pace seen);  // in order
-  void clear() { seen_.clear(), apart_s_ = 0; }
+  void clear() { seen_.clear(); apart_s_ = 0; }
   const std::vector<Pace>& seen() const { return seen_; }
 
  private:

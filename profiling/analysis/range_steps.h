@@ -19,7 +19,7 @@ class RangeSteps {
 
   void range(FoundStep range) { fresh_.push_back(range); }  // its name says that it is a step
   void launch(const std::string& thread, SeenLaunch launch);
-  void drop_launches() { launches_ = {}, sorted_ = looked_ = 0; }
+  void drop_launches() { launches_ = {}; sorted_ = looked_ = 0; }
   // Gives the kernels to the steps that launched them, and takes those out of `kernels`. The other ones stay, because
   // their launch or their step is not known yet. `now`: the newest time. `over`: nothing more follows.
   void update(Kernels& kernels, TimeNs now, bool over);

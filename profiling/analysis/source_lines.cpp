@@ -33,8 +33,14 @@ SourceFile read_source(const std::string& folder, const std::string& path, int64
   const std::string whole = (std::filesystem::path(folder) / path).string();
   SourceFile file;
   struct stat about {};
-  if (stat(whole.c_str(), &about) != 0) return file.problem = whole + " is not there any more, or was never on this machine.", file;
-  if (!S_ISREG(about.st_mode) || about.st_size > kMostBytes) return file.problem = whole + " is no source file.", file;
+  if (stat(whole.c_str(), &about) != 0) {
+    file.problem = whole + " is not there any more, or was never on this machine.";
+    return file;
+  }
+  if (!S_ISREG(about.st_mode) || about.st_size > kMostBytes) {
+    file.problem = whole + " is no source file.";
+    return file;
+  }
   std::ifstream in(whole);
   for (std::string line; std::getline(in, line);) file.lines.push_back(line);
   if (file.lines.empty()) file.problem = whole + " cannot be read.";

@@ -179,7 +179,7 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
       auto& op = totals.ops[span.op];
       ++op.first, op.second += own;
     });
-  const auto merge = [](Sum& into, const Sum& from) { into.first += from.first, into.second += from.second; };
+  const auto merge = [](Sum& into, const Sum& from) { into.first += from.first; into.second += from.second; };
   for (const auto& [name, sum] : work) merge(totals.work[work_name(trace, name)], sum);
   for (const auto& [key, sum] : all) merge(totals.all[work_key(trace, sum.first)], sum.second);
 }

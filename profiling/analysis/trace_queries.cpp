@@ -176,7 +176,7 @@ SameName same_in_step(const Trace& trace, const Track& track, const Span& span) 
   };
   if (span.step == 0) {
     if (const Span* step = step_at(trace, span.start))
-      for_each_span(track, step->start, step->end(), [&](const Span& s) { return count(s), true; });
+      for_each_span(track, step->start, step->end(), [&](const Span& s) { count(s); return true; });
     return result;
   }
   size_t strangers = 0;
@@ -215,7 +215,7 @@ void copy_trace(const Trace& from, TimeRange range, Trace& to) {
   to.ops = from.ops, to.memory_sources = from.memory_sources;
   for (const Track& track : from.tracks()) {
     const TrackId id = to.track(track.kind, track.name, track.group, track.depth, track.rank);
-    for_each_span(track, range.begin, range.end, [&](const Span& s) { return to.append(id, s), true; });
+    for_each_span(track, range.begin, range.end, [&](const Span& s) { to.append(id, s); return true; });
   }
   for (const auto& counter : from.counters()) {
     const TrackId id = to.counter(counter.name, counter.unit);

@@ -165,7 +165,10 @@ class KernelRanges {
     if (cudaMemset(memory_, 0, bytes) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess || !add(&ring)) return;
     ranges_ = Ranges(memory_, segments, stamps, each == Each::Warp ? 31u : ~0u);
 #else
-    (void)names, (void)each, (void)capacity, (void)stamps;
+    static_cast<void>(names);
+    static_cast<void>(each);
+    static_cast<void>(capacity);
+    static_cast<void>(stamps);
 #endif
   }
   // Waits for the GPU, as cudaFree does, so that the last stamps are read.

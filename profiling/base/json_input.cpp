@@ -76,8 +76,10 @@ json read_json(const std::filesystem::path& file) {
   if (!in) throw Failure(file.string() + ": cannot be opened: " + std::strerror(errno));
   std::string text;
   std::array<char, 1 << 14> part{};
-  while (text.size() <= kMostBytes && (in.read(part.data(), part.size()), in.gcount() > 0))
+  do {
+    in.read(part.data(), part.size());
     text.append(part.data(), static_cast<size_t>(in.gcount()));
+  } while (text.size() <= kMostBytes && in.gcount() > 0);
   return parse_json(text, file.string());
 }
 

@@ -92,8 +92,13 @@ double drift_of(const std::vector<double>& a, const std::vector<double>& b) {
 std::vector<double> changes_of(const std::vector<MeasuredPair>& pairs, GateState& state) {
   constexpr double kSameRatio = 0.3;
   std::vector<double> logs_a, logs_b, changes;
-  for (const MeasuredPair& pair : pairs)
-    if (++state.pairs, state.busy += pair.busy; !pair.busy) logs_a.push_back(std::log(pair.a)), logs_b.push_back(std::log(pair.b));
+  for (const MeasuredPair& pair : pairs) {
+    ++state.pairs;
+    state.busy += pair.busy;
+    if (pair.busy) continue;
+    logs_a.push_back(std::log(pair.a));
+    logs_b.push_back(std::log(pair.b));
+  }
   const double drift = drift_of(logs_a, logs_b);
   for (size_t i = 0; i < logs_a.size(); ++i) logs_a[i] -= drift * static_cast<double>(i), logs_b[i] -= drift * static_cast<double>(i);
   const Modes a = modes_of(logs_a), b = modes_of(logs_b);

@@ -69,7 +69,8 @@ std::string duration_text(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return kUnknown;
   if (seconds > 0 && seconds < 0.0095) return fixed(seconds * 1000, 1) + " ms";
   if (seconds < 0.0995) return fixed(seconds, 3) + " s";
-  if (seconds < 59.5) return fixed(seconds, seconds < 1 ? 2 : seconds < 10 ? 1 : 0) + " s";
+  const int decimals = seconds < 1 ? 2 : seconds < 10 ? 1 : 0;
+  if (seconds < 59.5) return fixed(seconds, decimals) + " s";
   const auto whole = static_cast<int64_t>(std::clamp(seconds, 60.0, 9e15));
   if (whole >= 20 * 60 && whole < 3600) return fmt::format("{} min", std::lround(seconds / 60));
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);

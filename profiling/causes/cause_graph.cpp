@@ -479,7 +479,7 @@ class Builder {
   }
 
   // The edge comes from an event that is not ordered yet: it points to itself from now on, and never decides.
-  void cut(EventId event, uint32_t edge) { graph_.edges[edge].from = event, graph_.edges[edge].lag = kNoLag; }
+  void cut(EventId event, uint32_t edge) { graph_.edges[edge].from = event; graph_.edges[edge].lag = kNoLag; }
 
   void warn() {
     if (clock_errors_ > 0) graph_.warnings.push_back(std::to_string(clock_errors_) + " spans begin before their cause, because clocks disagree. Their causes are left out.");

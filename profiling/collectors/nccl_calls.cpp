@@ -149,7 +149,7 @@ NcclWork NcclCalls::launch_begins(const char* symbol) noexcept {
 void NcclCalls::launch_ends() noexcept { t_nccl.current = {}; }
 NcclWork NcclCalls::current() noexcept { return t_nccl.current; }
 
-void NcclCalls::hold() noexcept { t_nccl.held = true, t_nccl.calls = 0; }
+void NcclCalls::hold() noexcept { t_nccl.held = true; t_nccl.calls = 0; }
 bool NcclCalls::held() noexcept { return t_nccl.held; }
 void NcclCalls::ignore_ranges(bool ignored) noexcept { t_nccl.ignored = ignored; }
 bool NcclCalls::ignores_ranges() noexcept { return t_nccl.ignored; }

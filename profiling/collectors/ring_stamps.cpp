@@ -59,7 +59,10 @@ void RingStamps::count_overwritten(uint32_t first, uint32_t count) {
 RingPart RingStamps::read_segment(uint32_t number, std::span<const std::byte> bytes) {
   const auto head = value_at<RangeSegment>(bytes, 0);
   if (head.ticket != number + 1) return {};  // not written yet, or already another one
-  if (head.multiprocessor >= kMostMultiprocessors || head.warp >= kMostWarps) return ++losses_.invalid, RingPart{};
+  if (head.multiprocessor >= kMostMultiprocessors || head.warp >= kMostWarps) {
+    ++losses_.invalid;
+    return RingPart{};
+  }
   Seen& seen = seen_[number % segments_];
   const Writer writer{head.block, head.warp, head.multiprocessor};
   if (seen.ticket != head.ticket) {

@@ -118,7 +118,10 @@ std::optional<XlaRange> compiler_range(std::string_view text) {
   range.name = text.substr(0, keys);
   text = text.substr(keys + 2, text.size() - keys - 3);
   for (const std::string_view key : {"name=", "module="})
-    if (const std::string_view what = value_of(text, key, ""); !what.empty()) return range.name.append(" ").append(what), range;
+    if (const std::string_view what = value_of(text, key, ""); !what.empty()) {
+      range.name.append(" ").append(what);
+      return range;
+    }
   return range;
 }
 

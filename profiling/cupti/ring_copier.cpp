@@ -206,7 +206,11 @@ bool RingCopier::add(StampRing ring, void* memory) {
 void RingCopier::remove(void* memory) {
   const std::lock_guard lock(mutex_);
   const OwnCalls own;
-  std::erase_if(rings_, [memory](const auto& ring) { return ring->memory == memory && (copy(*ring, true), true); });
+  std::erase_if(rings_, [this, memory](const auto& ring) {
+    if (ring->memory != memory) return false;
+    copy(*ring, true);
+    return true;
+  });
 }
 
 void RingCopier::copy(bool all) {

@@ -156,33 +156,44 @@ class PickleMachine {
 bool PickleMachine::step_values(uint8_t op) {
   switch (op) {
     case 'N':
-      return push(0), true;
+      push(0);
+      return true;
     case 0x88:
     case 0x89:
-      return push_number(op == 0x88, Kind::Bool), true;
+      push_number(op == 0x88, Kind::Bool);
+      return true;
     case 'J':
-      return push_number(in_.value<int32_t>("a number")), true;
+      push_number(in_.value<int32_t>("a number"));
+      return true;
     case 'K':
-      return push_number(in_.value<uint8_t>("a number")), true;
+      push_number(in_.value<uint8_t>("a number"));
+      return true;
     case 'M':
-      return push_number(in_.value<uint16_t>("a number")), true;
+      push_number(in_.value<uint16_t>("a number"));
+      return true;
     case 0x8a:
-      return push_number(long_number(in_.value<uint8_t>("a number"))), true;
+      push_number(long_number(in_.value<uint8_t>("a number")));
+      return true;
     case 0x8b:
-      return push_number(long_number(in_.value<uint32_t>("a number"))), true;
+      push_number(long_number(in_.value<uint32_t>("a number")));
+      return true;
     case 'G':
-      return push_float(big_endian_double()), true;
+      push_float(big_endian_double());
+      return true;
     case 0x8c:
     case 'C':
     case 'U':
-      return push_text(in_.raw(in_.value<uint8_t>("a text"), "a text")), true;
+      push_text(in_.raw(in_.value<uint8_t>("a text"), "a text"));
+      return true;
     case 'X':
     case 'B':
     case 'T':
-      return push_text(in_.raw(in_.value<uint32_t>("a text"), "a text")), true;
+      push_text(in_.raw(in_.value<uint32_t>("a text"), "a text"));
+      return true;
     case 0x8d:
     case 0x8e:
-      return push_text(in_.raw(in_.value<uint64_t>("a text"), "a text")), true;
+      push_text(in_.raw(in_.value<uint64_t>("a text"), "a text"));
+      return true;
     default:
       return false;
   }
@@ -192,40 +203,50 @@ bool PickleMachine::step_containers(uint8_t op) {
   switch (op) {
     case '(':
       budget_.take(sizeof(size_t));
-      return marks_.push_back(stack_.size()), true;
+      marks_.push_back(stack_.size());
+      return true;
     case ']':
     case ')':
-      return push_empty(Kind::List), true;
+      push_empty(Kind::List);
+      return true;
     case '}':
-      return push_empty(Kind::Dict), true;
+      push_empty(Kind::Dict);
+      return true;
     case 'a': {
       const Value value = pop();
-      return extend(Kind::List, {value}), true;
+      extend(Kind::List, {value});
+      return true;
     }
     case 'e': {
       const auto values = pop_marked();
-      return extend(Kind::List, values), true;
+      extend(Kind::List, values);
+      return true;
     }
     case 's': {
       const Value value = pop(), key = pop();
-      return extend(Kind::Dict, {key, value}), true;
+      extend(Kind::Dict, {key, value});
+      return true;
     }
     case 'u': {
       const auto values = pop_marked();
-      return extend(Kind::Dict, values), true;
+      extend(Kind::Dict, values);
+      return true;
     }
     case 't':
     case 'l':
-      return push_tuple(pop_marked()), true;
+      push_tuple(pop_marked());
+      return true;
     case 'd': {
       const auto values = pop_marked();
       push_empty(Kind::Dict);
-      return extend(Kind::Dict, values), true;
+      extend(Kind::Dict, values);
+      return true;
     }
     case 0x85:
     case 0x86:
     case 0x87:
-      return push_last(op - 0x84), true;
+      push_last(op - 0x84);
+      return true;
     default:
       return false;
   }
@@ -234,25 +255,35 @@ bool PickleMachine::step_containers(uint8_t op) {
 bool PickleMachine::step_memo(uint8_t op) {
   switch (op) {
     case 0x94:
-      return remember(memo_.size()), true;
+      remember(memo_.size());
+      return true;
     case 'q':
-      return remember(in_.value<uint8_t>("a place")), true;
+      remember(in_.value<uint8_t>("a place"));
+      return true;
     case 'r':
-      return remember(in_.value<uint32_t>("a place")), true;
+      remember(in_.value<uint32_t>("a place"));
+      return true;
     case 'h':
-      return recall(in_.value<uint8_t>("a place")), true;
+      recall(in_.value<uint8_t>("a place"));
+      return true;
     case 'j':
-      return recall(in_.value<uint32_t>("a place")), true;
+      recall(in_.value<uint32_t>("a place"));
+      return true;
     case '0':
-      return void(pop()), true;
+      void(pop());
+      return true;
     case '1':
-      return void(pop_marked()), true;
+      void(pop_marked());
+      return true;
     case '2':
-      return push(top()), true;
+      push(top());
+      return true;
     case 0x80:  // protocol version
-      return void(in_.value<uint8_t>("its version")), true;
+      void(in_.value<uint8_t>("its version"));
+      return true;
     case 0x95:  // frame length
-      return void(in_.value<uint64_t>("a frame")), true;
+      void(in_.value<uint64_t>("a frame"));
+      return true;
     default:
       return false;
   }

@@ -55,8 +55,14 @@ NameId TraceBuilder::name(const std::shared_ptr<const CodeStack>& stack) {
 }
 
 bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duration, int64_t external) {
-  if (duration < 0) return leave_out("with a negative duration"), false;
-  if (!possible(start)) return leave_out("with a time out of range"), false;
+  if (duration < 0) {
+    leave_out("with a negative duration");
+    return false;
+  }
+  if (!possible(start)) {
+    leave_out("with a time out of range");
+    return false;
+  }
   if (duration > kLongest) {
     leave_out("longer than 18 minutes (cut to that)");
     duration = kLongest;

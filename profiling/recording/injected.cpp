@@ -137,7 +137,7 @@ void begin(bool by_driver) {
     g_recorder->notes().fact(kFolderKey, std::filesystem::current_path(none).string());
   }
   g_usable = g_recorder;
-  pthread_atfork(nullptr, nullptr, [] { g_usable = nullptr, g_forked = true; });
+  pthread_atfork(nullptr, nullptr, [] { g_usable = nullptr; g_forked = true; });
 }
 
 // At other levels CUPTI reports it.

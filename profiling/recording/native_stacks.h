@@ -25,7 +25,7 @@ inline constexpr const char* kOwnThread = "warpsight rec";  // name of each thre
 // Threads that this thread starts while it lives record: they get the name by which the sampler leaves them out.
 class OwnThreads {
  public:
-  OwnThreads() { pthread_getname_np(pthread_self(), before_, sizeof before_), pthread_setname_np(pthread_self(), kOwnThread); }
+  OwnThreads() { pthread_getname_np(pthread_self(), before_, sizeof before_); pthread_setname_np(pthread_self(), kOwnThread); }
   ~OwnThreads() { pthread_setname_np(pthread_self(), before_); }
   OwnThreads(const OwnThreads&) = delete;
   OwnThreads& operator=(const OwnThreads&) = delete;

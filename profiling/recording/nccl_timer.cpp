@@ -271,9 +271,12 @@ bool NcclTimer::try_calibration(Gpu& gpu, void*& best, int64_t& middle, int64_t&
   const int64_t before = steady_ns();
   int64_t after = before;
   int answer = cuda_.event_record(event, gpu.own_stream);
-  while (answer == 0 && (answer = cuda_.event_query(event), after = steady_ns(), answer) == CudaEvents::kNotReady &&
-         after - before < kPatience)
+  while (answer == 0) {
+    answer = cuda_.event_query(event);
+    after = steady_ns();
+    if (answer != CudaEvents::kNotReady || after - before >= kPatience) break;
     answer = 0;
+  }
   const bool complete = answer == 0 && after - before < kPatience;
   const bool better = complete && after - before < width;
   call.begin = better ? best : event;

@@ -44,7 +44,7 @@ class NcclTimer final : public GpuTracer {
   int device_number() const override;
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override { return {read_.load(std::memory_order_relaxed), 0, 0}; }
-  void end() override { active_ = false, context_ = nullptr; }
+  void end() override { active_ = false; context_ = nullptr; }
 
  private:
   struct Timed {

@@ -35,7 +35,7 @@ ProgramSender::ProgramSender(const std::string& path, const std::string& name, c
     : source_(source ? std::move(source) : [this] { return collector_.take(); }), process_(getpid()), followed_(!follower.empty()) {
   ProgramBegin first;
   first.path = path, first.name = name, first.follower = follower;
-  with_own_files([&] { first.process = this_process(), first.mark = process_mark(); });
+  with_own_files([&] { first.process = this_process(); first.mark = process_mark(); });
   first.number = getpid();
   first.rank = launched_rank(), first.captures = options.captures;
   first.began_ns = steady_ns();

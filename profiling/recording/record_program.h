@@ -16,7 +16,7 @@ namespace ws::prof {
 class IgnoreInterrupt {
  public:
   IgnoreInterrupt() : before_(signal(SIGINT, SIG_IGN)), hangup_before_(signal(SIGHUP, SIG_IGN)) {}
-  ~IgnoreInterrupt() { signal(SIGINT, before_), signal(SIGHUP, hangup_before_); }
+  ~IgnoreInterrupt() { signal(SIGINT, before_); signal(SIGHUP, hangup_before_); }
   IgnoreInterrupt(const IgnoreInterrupt&) = delete;
   IgnoreInterrupt& operator=(const IgnoreInterrupt&) = delete;
 

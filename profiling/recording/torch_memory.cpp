@@ -30,7 +30,9 @@ bool is_shared(void* address, int64_t bytes, size_t allocated, size_t reserved) 
   static std::unordered_set<void*> shared;
   const std::lock_guard lock(mutex);
   if (bytes < 0) return shared.erase(address) > 0;
-  return allocated == 0 && reserved == static_cast<size_t>(bytes) && (shared.insert(address), true);
+  if (allocated != 0 || reserved != static_cast<size_t>(bytes)) return false;
+  shared.insert(address);
+  return true;
 }
 
 void block_reported(void* address, int64_t bytes, size_t allocated, size_t reserved, TorchDevice device) {

@@ -14,7 +14,7 @@ class Bytes {
   bool over() const { return at_ >= bytes_.size(); }
   bool failed() const { return failed_; }
   size_t at() const { return at_; }
-  void skip(uint64_t count) { failed_ |= count > bytes_.size() - at_, at_ = failed_ ? bytes_.size() : at_ + count; }
+  void skip(uint64_t count) { failed_ |= count > bytes_.size() - at_; at_ = failed_ ? bytes_.size() : at_ + count; }
   uint64_t fixed(size_t size) {
     if (bytes_.size() - at_ < size) {
       failed_ = true;
@@ -139,7 +139,7 @@ class Rules {
   void set(uint64_t which, int32_t what) {
     if (which < kRegisters) rule_.saved[which] = what;
   }
-  void base(uint64_t which) { rule_.base = static_cast<uint8_t>(which), usable_ = which < kRegisters; }
+  void base(uint64_t which) { rule_.base = static_cast<uint8_t>(which); usable_ = which < kRegisters; }
   void advance(uint64_t by) { at_ += by * common_.code_factor; }
 
   bool one(Bytes& bytes) {

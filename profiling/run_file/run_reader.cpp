@@ -597,8 +597,10 @@ size_t RunFileReader::Impl::fill(Trace& trace, TimeNs begin, TimeNs end, size_t 
       if (track.blocks[i].resident()) continue;
       if (const size_t bytes = track.blocks[i].count * sizeof(Span); budget.has(bytes))
         budget.take(bytes);
-      else
-        return add_problem(budget.spent_text() + "; the rest of the trace is left out"), filled;
+      else {
+        add_problem(budget.spent_text() + "; the rest of the trace is left out");
+        return filled;
+      }
       ++tried;
       guard("A span block", [&] { filled += read_block(trace, static_cast<TrackId>(t), i, stored->id, to); });
     }

@@ -171,7 +171,7 @@ std::vector<TimeNs> StoredSpans::windows(TimeNs begin, TimeNs end) const {
 void StoredSpans::copy(size_t track, TimeNs begin, TimeNs end, Trace& to) {
   const Track& from = trace_.tracks()[track];
   const TrackId row = to.track(from.kind, from.name, from.group, from.depth, from.rank);
-  each(track, begin, end, [&](const Span& span) { return to.append(row, span), true; });
+  each(track, begin, end, [&](const Span& span) { to.append(row, span); return true; });
 }
 
 void StoredSpans::add_unread(Trace& to, TimeNs begin, TimeNs end) const {
@@ -207,7 +207,7 @@ Activity StoredSpans::activity(TimeNs begin, TimeNs end) {
 
 std::vector<RangeSum> StoredSpans::sum_by_name(size_t track, TimeNs begin, TimeNs end) {
   NameSums sums;
-  each(track, begin, end, [&](const Span& span) { return sums.add(span, begin, end), true; });
+  each(track, begin, end, [&](const Span& span) { sums.add(span, begin, end); return true; });
   return sums.largest_first();
 }
 

@@ -84,7 +84,10 @@ ordered_json row_of(const Pair& pair, const data::Dataset& data, int rounds, std
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fprintf(stderr, "proofs OUT.json [cpu|gpu] [random pairs] [rounds]\n"), 2;
+  if (argc < 2) {
+    std::fprintf(stderr, "proofs OUT.json [cpu|gpu] [random pairs] [rounds]\n");
+    return 2;
+  }
   const bool gpu = argc > 2 && std::string(argv[2]) == "gpu";
   const size_t count = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 40;
   const int rounds = argc > 4 ? std::atoi(argv[4]) : 3;

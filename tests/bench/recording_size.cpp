@@ -79,7 +79,7 @@ class Program {
     row.spans.push_back(span);
     ++spans, nanoseconds += ns;
   }
-  uint64_t jitter() { return state_ = state_ * 6364136223846793005u + 1442695040888963407u, state_ >> 33; }
+  uint64_t jitter() { state_ = state_ * 6364136223846793005u + 1442695040888963407u; return state_ >> 33; }
 
   static constexpr const char* kNames[kKernels] = {"gemm z1", "relu", "gemm z2", "softmax", "xent",
                                                    "dW2",     "dh1",  "dW1",     "sgd"};

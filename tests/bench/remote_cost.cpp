@@ -172,7 +172,10 @@ int measure(const std::string& program, double seconds, const std::vector<std::p
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == "--watch") return ws::app::watch(argv[2]);
-  if (argc < 2) return std::fputs("remote_cost PROGRAM [SECONDS [KEY=VALUE…]]\n", stderr), 2;
+  if (argc < 2) {
+    std::fputs("remote_cost PROGRAM [SECONDS [KEY=VALUE…]]\n", stderr);
+    return 2;
+  }
   std::vector<std::pair<std::string, std::string>> choices;
   for (int i = 3; i < argc; ++i) {
     const std::string text = argv[i];

@@ -7,6 +7,8 @@
 namespace ws::data {
 namespace {
 
+int32_t class_of(int row) { return row < 10 ? 0 : row < 30 ? 1 : 2; }
+
 // 60 rows, whose one feature is the row number; classes 0, 1, 2 in blocks of 10, 20 and 30.
 Dataset three_classes() {
   Dataset set;
@@ -15,7 +17,7 @@ Dataset three_classes() {
   set.train.rows = 60;
   for (int i = 0; i < 60; ++i) {
     set.train.x.push_back(static_cast<float>(i));
-    set.train.labels.push_back(i < 10 ? 0 : i < 30 ? 1 : 2);
+    set.train.labels.push_back(class_of(i));
   }
   return set;
 }
@@ -37,7 +39,7 @@ TEST(Split, LosesAndRepeatsNoRow) {
   const std::vector<float> before = set.train.x;
   hold_out(set, 0.35, 1);
   for (size_t r = 0; r < set.train.labels.size(); ++r)
-    EXPECT_EQ(set.train.labels[r], set.train.x[r] < 10 ? 0 : set.train.x[r] < 30 ? 1 : 2);
+    EXPECT_EQ(set.train.labels[r], class_of(static_cast<int>(set.train.x[r])));
   std::vector<float> after = set.train.x;
   after.insert(after.end(), set.test.x.begin(), set.test.x.end());
   std::sort(after.begin(), after.end());

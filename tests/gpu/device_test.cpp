@@ -90,7 +90,7 @@ TEST(Device, EveryReasonForHavingNoGpuHasItsSentence) {
 
 TEST(Device, AGpuThatTheBuildHasNoCodeForIsRefusedBeforeTheFirstLaunch) {
   int asked = 0;
-  const auto answers = [&asked](cudaError_t code) { return [&asked, code] { return ++asked, code; }; };
+  const auto answers = [&asked](cudaError_t code) { return [&asked, code] { ++asked; return code; }; };
   const auto why = [&](int major, int minor, bool made_for, cudaError_t code) {
     return cuda::why_no_code({"Card", major, minor}, made_for, answers(code));
   };

@@ -147,11 +147,9 @@ void time_product(int64_t m, int64_t n, int64_t k, bool ta, bool tb, Precision p
   };
   const double own = graph_time(20, true, small);
   const double library = graph_time(20, false, [&](Queue q, int) { blas_product(q, blas, bench.scratch(), p); });
+  const char* const orders = ta ? "TN" : tb ? "NT" : "NN";
   std::printf("%5lld x %5lld x %6lld %s %-5s own %8.2f  cuBLASLt %8.2f\n", static_cast<long long>(m),
-              static_cast<long long>(n), static_cast<long long>(k),
-              ta   ? "TN"
-              : tb ? "NT"
-                   : "NN",
+              static_cast<long long>(n), static_cast<long long>(k), orders,
               std::string(to_string(precision)).c_str(), own, library);
   std::fflush(stdout);
 }
@@ -186,7 +184,10 @@ void time_line(int64_t points) {
 int main() {
   using namespace ws::cuda::test;
   using ws::Precision;
-  if (!have_gpu()) return std::puts("no GPU here"), 0;
+  if (!have_gpu()) {
+    std::puts("no GPU here");
+    return 0;
+  }
   time_net("4-5-3", {4, 5, 3}, 120, Precision::Fp32, true);
   for (int64_t batch : {64, 128, 512}) time_net("784-128-10", {784, 128, 10}, batch, Precision::Tf32, true);
   for (Precision p : {Precision::Fp32, Precision::Bf16, Precision::Fp16})

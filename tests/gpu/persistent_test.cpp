@@ -495,9 +495,10 @@ TEST(Persistent, AutoIsTheFastestThatFits) {
     const auto executor = cuda::make_cuda_executor(device_info().name);
     executor->load(model, t.data, t.spec);
     executor->bind(compile(t.spec, model, 64).plan);
-    EXPECT_THAT(executor->notes().front(), testing::HasSubstr(expected == Launch::Persistent ? "in one kernel"
-                                                              : expected == Launch::Graph    ? "auto runs graphs"
-                                                                                             : "auto runs op by op"));
+    const char* const note = expected == Launch::Persistent ? "in one kernel"
+                             : expected == Launch::Graph    ? "auto runs graphs"
+                                                            : "auto runs op by op";
+    EXPECT_THAT(executor->notes().front(), testing::HasSubstr(note));
   }
 }
 

@@ -129,7 +129,10 @@ void time_layers(const std::string& only) {
 
 int main(int argc, char** argv) {
   using namespace ws::cuda::test;
-  if (!have_gpu()) return std::puts("no GPU here"), 0;
+  if (!have_gpu()) {
+    std::puts("no GPU here");
+    return 0;
+  }
   const std::string only = argc > 1 ? argv[1] : "";
   std::printf("%-34s  %-29s  %-29s  %s\n", "convolution 3x3", "forward", "data gradient", "weight gradient");
   time_layers(only);

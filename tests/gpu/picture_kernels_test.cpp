@@ -143,7 +143,7 @@ TEST_F(Kernels, ConvolutionsOfManyPictures) {
       const std::vector<double> dw = weight_gradient(v, at.x, at.dz), db = column_sums(at.dz);
       for (bool by_warps : {false, true}) {
         SCOPED_TRACE(window_name(v, p) + (by_warps ? " by warps" : ""));
-        const auto run = [&](Convolution c) { c.by_warps = by_warps, convolve(bench.queue, at.workspace(), c); };
+        const auto run = [&](Convolution c) { c.by_warps = by_warps; convolve(bench.queue, at.workspace(), c); };
         at.forget_results();
         run(at.forward()), run(at.data_grad()), run(at.weight_grad());
         expect_near(at.z.download(), z, picture_tolerance(p), "z");

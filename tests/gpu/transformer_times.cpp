@@ -351,7 +351,10 @@ void time_gpt(const Shape& shape) {
 int main(int argc, char** argv) {
   using namespace ws::cuda::test;
   using ws::Precision;
-  if (!have_gpu()) return std::puts("no GPU here"), 0;
+  if (!have_gpu()) {
+    std::puts("no GPU here");
+    return 0;
+  }
   const std::string only = argc > 1 ? argv[1] : "";
   for (const Shape& shape : {Shape{"gpt 4x128 b32 bf16", 4, 128, 4, 128, 32, 96, Precision::Bf16},
                              Shape{"gpt 6x384 b64 bf16", 6, 384, 6, 256, 64, 96, Precision::Bf16},

@@ -75,7 +75,10 @@ class Way {
 int main(int argc, char** argv) {
   if (argc != 6) return 2;
   const int near = device_in(argv[1]), far = device_in(argv[2]);
-  if (near < 0 || far < 0) return std::perror("packet_line"), 1;
+  if (near < 0 || far < 0) {
+    std::perror("packet_line");
+    return 1;
+  }
   std::puts("up");
   std::fflush(stdout);
   const double delay_s = std::atof(argv[3]) * 1e-3, bits_a_s = std::atof(argv[4]), lost = std::atof(argv[5]) / 100;

@@ -77,7 +77,10 @@ std::string measures_text(const Comparison& c) {
 }
 
 // 2.3 and 145: at most three significant digits.
-std::string ratio_text(double ratio) { return fixed(ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0) + "×"; }
+std::string ratio_text(double ratio) {
+  const int decimals = ratio < 10 ? 2 : ratio < 100 ? 1 : 0;
+  return fixed(ratio, decimals) + "×";
+}
 
 std::string noise_note(Verdict verdict) {
   return verdict == Verdict::NoiseUnknown ? std::string(" (") + verdict_text(verdict) + ")" : "";

@@ -47,7 +47,7 @@ class List {
  public:
   Measures all;
   void group(const char* name) { group_ = name; }
-  void add(MeasureValue value) { all.push_back(std::move(value)), all.back().group = group_; }
+  void add(MeasureValue value) { all.push_back(std::move(value)); all.back().group = group_; }
   void add(MeasureKind kind, std::string name, const char* unit, Interval value, Better better, int decimals) {
     all.push_back({kind, group_, std::move(name), unit, value, better, decimals});
   }

@@ -390,7 +390,10 @@ bool holds(double left, const std::string& sign, double right) {
 Truth truth_of(const ClaimParser::Claim& claim, std::string& reason) {
   const double difference = std::abs(claim.left.value - claim.right.value);
   const double noise = std::hypot(claim.left.noise, claim.right.noise);
-  if (std::isnan(difference)) return reason = claim.left.missing.empty() ? claim.right.missing : claim.left.missing, Truth::CannotTell;
+  if (std::isnan(difference)) {
+    reason = claim.left.missing.empty() ? claim.right.missing : claim.left.missing;
+    return Truth::CannotTell;
+  }
   const double least = std::isnan(noise) ? kWithoutNoise * std::abs(claim.right.value) : noise;
   if (noise != 0 && difference <= least) {
     reason = std::isnan(noise) ? "the noise is not known, and the difference is below 5 %" : "the difference is within noise";

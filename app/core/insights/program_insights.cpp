@@ -358,11 +358,11 @@ class Program {
       where = "The most expensive line is " + line->first + ". ";
     else if (const auto* loop = largest(data_); loop && !loop->first.empty())
       where = "The batches are taken at " + loop->first + ". ";
-    return insight("waits for data", "the step waits for data: " + how_long,
-                   where + (workers_ == 0 ? std::string("Give the DataLoader workers (num_workers)")
-                    : workers_ == 1 ? std::string("One worker is not enough: give the DataLoader more (num_workers)")
-                                    : count_text(workers_) + " workers are not enough: give the DataLoader more") +
-                       ", or prepare the data once.",
+    const std::string workers =
+        workers_ == 0   ? "Give the DataLoader workers (num_workers)"
+        : workers_ == 1 ? "One worker is not enough: give the DataLoader more (num_workers)"
+                        : count_text(workers_) + " workers are not enough: give the DataLoader more";
+    return insight("waits for data", "the step waits for data: " + how_long, where + workers + ", or prepare the data once.",
                    prof::Meaning::Idle, all);
   }
 

@@ -98,7 +98,7 @@ constexpr int kCurveColumns = 2000;
 // At most two points a column: its least and its greatest value, in their order of time if the curve has steps.
 Json points_of(const prof::CounterTrack& counter, prof::TimeNs begin, prof::TimeNs end) {
   auto times = Json::array(), values = Json::array();
-  const auto add = [&](double time, double value) { times.push_back(std::llround(time)), values.push_back(value); };
+  const auto add = [&](double time, double value) { times.push_back(std::llround(time)); values.push_back(value); };
   if (counter.points.size() <= 2 * kCurveColumns) {
     for (const prof::CounterPoint& p : counter.points) add(static_cast<double>(p.time - begin), p.value);
   } else {

@@ -209,7 +209,8 @@ class Server {
   void wait() {
     const bool busy = !streams_.empty() || !late_.empty();
     std::array<pollfd, 2> ends{pollfd{in_, static_cast<short>(takes_requests() ? POLLIN : 0), 0}, pollfd{out_, static_cast<short>(waiting_.empty() ? 0 : POLLOUT), 0}};
-    poll(ends.data(), ends.size(), more_ ? 0 : busy ? kTickMs : 1000);
+    const int timeout_ms = more_ ? 0 : busy ? kTickMs : 1000;
+    poll(ends.data(), ends.size(), timeout_ms);
     if ((ends[1].revents & POLLERR) != 0) open_ = false;
   }
 
@@ -374,7 +375,10 @@ class Server {
     try {
       const bool grows = stream.source->may_grow();  // asked first: data written before this call is then read
       const NextBytes next = stream.source->next(stream.at, kChunk);
-      if (!next.nothing()) return send_bytes(stream, next), true;
+      if (!next.nothing()) {
+        send_bytes(stream, next);
+        return true;
+      }
       if (grows) return false;
       send(LineKind::Event, {{"stream", stream.number}, {"end", stream.source->at_end()}});
     } catch (const std::exception& problem) {

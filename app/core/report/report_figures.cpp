@@ -158,10 +158,12 @@ Drawing curves(const std::vector<std::vector<Point>>& curves, const std::vector<
     // A curve on top of another curve is dashed, so that both are visible.
     const bool above = std::any_of(curves.begin(), curves.begin() + static_cast<std::ptrdiff_t>(i),
                                    [&](const auto& other) { return covers(curves[i], other, plot); });
-    drawing.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), marks[i].colour, 1.7,
-                     above             ? std::vector<double>{7, 7}
-                     : marks[i].dashed ? std::vector<double>{6, 3}
-                                       : std::vector<double>{});
+    std::vector<double> dashes;
+    if (above)
+      dashes = {7, 7};
+    else if (marks[i].dashed)
+      dashes = {6, 3};
+    drawing.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), marks[i].colour, 1.7, dashes);
     const Point& last = smooth.empty() ? curves[i].back() : smooth.back();
     double y = plot.y(last.value) + 4;
     while (std::ranges::any_of(written, [y](double other) { return std::abs(other - y) < 11; })) y += 11;

@@ -47,10 +47,11 @@ double height_of(const std::vector<ReportRun>& runs) {
 
 void draw_ruler(Drawing& drawing, const Scale& scale, double bottom) {
   const double unit = in_ms(scale) ? 1e6 : 1e3;
+  const char* const name = in_ms(scale) ? " ms" : " µs";
   for (const double t : ticks(0, static_cast<double>(scale.longest) / unit, false, 6)) {
     const double x = scale.x(static_cast<prof::TimeNs>(t * unit));
     drawing.line(x, kRuler - 4, x, bottom, kGrid);
-    drawing.text(x + 3, kRuler - 7, tick_text(t) + (t == 0 ? in_ms(scale) ? " ms" : " µs" : ""), Anchor::Start, 10);
+    drawing.text(x + 3, kRuler - 7, tick_text(t) + (t == 0 ? name : ""), Anchor::Start, 10);
   }
 }
 
@@ -93,10 +94,11 @@ void draw_memory(Drawing& drawing, const StepPicture& step, const Scale& scale, 
     if (level.bytes > peak->bytes) peak = &level;
   }
   drawing.polyline(line, ink, 1.2);
-  constexpr double kRoom = 84;  // for the text, which stands beside a shorter step
+  constexpr double kTextWidth = 84;  // for the text, which stands beside a shorter step
   const double end = scale.x(step.length), at = y(peak->bytes), peak_x = scale.x(peak->time);
-  const bool beside = end - kLeft < 2 * kRoom, left = !beside && peak_x > end - kRoom;
-  drawing.text(beside ? end + 4 : peak_x + (left ? -3 : 3), at > top + 14 ? at - 3 : at + 9,
+  const bool beside = end - kLeft < 2 * kTextWidth, left = !beside && peak_x > end - kTextWidth;
+  const double x = beside ? end + 4 : left ? peak_x - 3 : peak_x + 3;
+  drawing.text(x, at > top + 14 ? at - 3 : at + 9,
                "peak " + bytes_text(peak->bytes), left ? Anchor::End : Anchor::Start, 9, kInk, 600);
 }
 

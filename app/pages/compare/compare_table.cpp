@@ -11,7 +11,8 @@ namespace ws::app {
 void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
   const Theme& t = theme();
   const bool section = index.data(kSectionRole).toBool();
-  painter->fillRect(option.rect, section ? t.header : option.state & QStyle::State_Selected ? t.selected_row : t.base);
+  const QColor back = section ? t.header : option.state & QStyle::State_Selected ? t.selected_row : t.base;
+  painter->fillRect(option.rect, back);
   painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
   // In a narrow column the secondary text is below the number, not beside it.
   const bool number = static_cast<Qt::Alignment>(index.data(Qt::TextAlignmentRole).toInt()) & Qt::AlignRight,
@@ -31,7 +32,8 @@ void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
     if (!stacked) box.setRight(box.right() - kBesideWidth);
     painter->setFont(ui_font(12, index.data(kStrongRole).toBool() ? 600 : 400));
   }
-  painter->setPen(section ? t.secondary : colour.isValid() && beside.isEmpty() ? colour.value<QColor>() : t.text);
+  const QColor ink = section ? t.secondary : colour.isValid() && beside.isEmpty() ? colour.value<QColor>() : t.text;
+  painter->setPen(ink);
   const QString text = index.data().toString();
   if (number)
     draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);

@@ -72,7 +72,8 @@ QString ExperimentList::keep(const ExperimentSpec& spec) {
   try {
     prof::write_whole(path.toStdString(), to_json(kept).dump(2) + "\n");
   } catch (const std::exception& problem) {
-    return emit said(QString::fromUtf8(problem.what()), true), QString();
+    emit said(QString::fromUtf8(problem.what()), true);
+    return QString();
   }
   return path;
 }

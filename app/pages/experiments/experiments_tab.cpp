@@ -58,7 +58,7 @@ ExperimentsTab::ExperimentsTab(TrainingSession* session, const QString& folder, 
   connect(job_, &ExperimentJob::began, this, [this](const QString& label, int repeat, int done, int of) {
     state_->setText(tr("%1 of %2: %3, repeat %4").arg(done + 1).arg(of).arg(label).arg(repeat + 1));
   });
-  connect(job_, &ExperimentJob::trained, this, [this] { readResult(), showResult(); });
+  connect(job_, &ExperimentJob::trained, this, [this] { readResult(); showResult(); });
   connect(job_, &ExperimentJob::printed, this, [this](const QString& line) {
     if (!line.startsWith(' ')) state_->setText(tr("%1: %2").arg(job_->place(), line));
   });
@@ -172,7 +172,7 @@ QWidget* ExperimentsTab::buildRight() {
                                    {ExperimentView::Lines, tr("Against size")},
                                    {ExperimentView::Parallel, tr("Parallel coordinates")}}) {
     QAction* action = views->addAction(
-        text, this, [this, which = view, name = text] { chart_->setView(which), view_->setText(name); });
+        text, this, [this, which = view, name = text] { chart_->setView(which); view_->setText(name); });
     action->setData(static_cast<int>(view));
   }
   view_->setMenu(views);
@@ -234,7 +234,10 @@ void ExperimentsTab::showEvent(QShowEvent* event) {
 }
 
 bool ExperimentsTab::add(const ExperimentSpec& spec) {
-  if (running()) return emit said(tr("Stop the experiment first."), true), false;
+  if (running()) {
+    emit said(tr("Stop the experiment first."), true);
+    return false;
+  }
   const QString path = list_->keep(spec);
   return !path.isEmpty() && open(path);
 }
@@ -247,7 +250,10 @@ void ExperimentsTab::makeNew() {
 bool ExperimentsTab::open(const QString& path) {
   try {
     const ExperimentSpec spec = load_experiment(path.toStdString());
-    if (running()) return emit said(tr("Stop the experiment first."), true), true;
+    if (running()) {
+      emit said(tr("Stop the experiment first."), true);
+      return true;
+    }
     list_->select(QString::fromStdString(spec.title), path);
     return true;
   } catch (const std::exception&) {
@@ -336,7 +342,8 @@ bool ExperimentsTab::follow(const RemoteJobInfo& job) {
     showResult();
     return true;
   } catch (const std::exception& problem) {
-    return emit said(QString::fromUtf8(problem.what()), true), false;
+    emit said(QString::fromUtf8(problem.what()), true);
+    return false;
   }
 }
 
@@ -380,10 +387,11 @@ void ExperimentsTab::showState() {
   const QString whose = list_->own() ? tr("Your own") : tr("Shipped with Warpsight");
   size_->setText(known_ ? tr("%1 · %2 choices, %3 trainings in shuffled order").arg(whose).arg(trials_.size()).arg(of)
                         : QString());
-  run_->setText(busy                                           ? tr("Stop")
-                : result_.complete && done > 0 && !wantsMore() ? tr("Run again")
-                : done > 0                                     ? tr("Go on")
-                                                               : tr("Run"));
+  const QString action = busy                                           ? tr("Stop")
+                         : result_.complete && done > 0 && !wantsMore() ? tr("Run again")
+                         : done > 0                                     ? tr("Go on")
+                                                                        : tr("Run");
+  run_->setText(action);
   run_->setIcon(theme_icon(busy ? "stop" : "play", Qt::white));
   run_->setEnabled(known_ && (busy || of > 0));
   list_->setEnabled(!busy);

@@ -59,10 +59,9 @@ ParallelCoordinates::Coordinate ParallelCoordinates::numberCoordinate(Outcome ou
   line.log = line.low > 0 && line.high / line.low > 10;
   for (const double v : values) {
     const double range = line.log ? std::log(line.high / line.low) : line.high - line.low;
-    line.place.push_back(!std::isfinite(v) ? kNotMeasured
-                         : range <= 0      ? 0.5
-                         : line.log        ? std::log(v / line.low) / range
-                                           : (v - line.low) / range);
+    const double part = line.log ? std::log(v / line.low) / range : (v - line.low) / range;
+    const double place = !std::isfinite(v) ? kNotMeasured : range <= 0 ? 0.5 : part;
+    line.place.push_back(place);
   }
   return line;
 }

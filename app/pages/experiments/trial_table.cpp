@@ -122,10 +122,11 @@ void TrialTable::fitColumns() {
     setHorizontalHeaderItem(column, new QTableWidgetItem(column_title(column, narrow)));
     setColumnHidden(column, narrow && column == kSpread);
     if (isColumnHidden(column)) continue;
-    setColumnWidth(column, narrow              ? widthOfNumbers(column)
-                           : column == kSpread ? kSpreadWidth
-                           : column == kRuns   ? kRunsWidth
-                                               : kNumberWidth);
+    const int width = narrow              ? widthOfNumbers(column)
+                      : column == kSpread ? kSpreadWidth
+                      : column == kRuns   ? kRunsWidth
+                                          : kNumberWidth;
+    setColumnWidth(column, width);
     left -= columnWidth(column);
   }
   int hidden = 0;
@@ -136,9 +137,10 @@ void TrialTable::fitColumns() {
   }
   setHorizontalHeaderItem(0, new QTableWidgetItem(column_title(0, narrow)));
   setColumnWidth(0, narrow ? std::max(kLeastChoice, left) : kChoiceWidth);
-  emit noteChanged(hidden == 0   ? tr("double-click: open a run")
-                   : hidden == 1 ? tr("1 more column in the tooltips of the choices")
-                                 : tr("%1 more columns in the tooltips of the choices").arg(hidden));
+  const QString note = hidden == 0   ? tr("double-click: open a run")
+                       : hidden == 1 ? tr("1 more column in the tooltips of the choices")
+                                     : tr("%1 more columns in the tooltips of the choices").arg(hidden);
+  emit noteChanged(note);
 }
 
 int TrialTable::widthOfNumbers(int column) const {

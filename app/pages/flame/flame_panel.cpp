@@ -99,8 +99,8 @@ void FlamePanel::fillMenu(QMenu& menu) {
   waits->setChecked(show_waits_);
 }
 
-void FlamePanel::setTime(FlameTime time) { chosen_ = time, refresh(); }
-void FlamePanel::showWaits(bool shown) { show_waits_ = shown, refresh(); }
+void FlamePanel::setTime(FlameTime time) { chosen_ = time; refresh(); }
+void FlamePanel::showWaits(bool shown) { show_waits_ = shown; refresh(); }
 
 FlameTime FlamePanel::time() const {
   if (chosen_ && offers(*chosen_)) return *chosen_;
@@ -164,9 +164,11 @@ void FlamePanel::refresh() {
   note_ = tree.empty() ? QString() : amount.arg(step_time_text(tree[0].ns * 1e-3), scope);
   if (has_waits_)
     note_ += (show_waits_ ? tr(", with %1") : tr(", and not shown: %1")).arg(QString::fromStdString(prof::waiting_text(stacks)));
-  pane_->setTitle(tr("Flame graph"), run_ ? run_->title + (note_.isEmpty() ? "" : " · " + note_) : tr("No run is ticked"), note_);
+  const QString beside = note_.isEmpty() ? QString() : " · " + note_;
+  pane_->setTitle(tr("Flame graph"), run_ ? run_->title + beside : tr("No run is ticked"), note_);
   view_->setEmptyText(emptyText());
-  view_->setRootText(shown != FlameTime::Launched ? tr("all threads") : prof::used_gpu(run_->trace) ? tr("all kernels") : tr("all ops"));
+  const QString root = shown != FlameTime::Launched ? tr("all threads") : prof::used_gpu(run_->trace) ? tr("all kernels") : tr("all ops");
+  view_->setRootText(root);
   view_->setTree(std::move(tree));
 }
 

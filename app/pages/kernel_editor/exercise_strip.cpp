@@ -50,7 +50,8 @@ void ExerciseStrip::showHint() {
 
 void ExerciseStrip::setResult(const ExerciseResult& r) {
   const QString times = tr("yours %1 µs · goal %2 µs · built in %3 µs").arg(fixed_text(r.own_us, 2), fixed_text(r.goal_us, 2), fixed_text(r.built_in_us, 2));
-  result_->setText(!r.right ? tr("not right yet") : (r.reached ? tr("Goal reached: ") : QString()) + times);
+  const QString reached = r.reached ? tr("Goal reached: ") : QString();
+  result_->setText(r.right ? reached + times : tr("not right yet"));
   hand_in_->setEnabled(r.right);
 }
 

@@ -365,7 +365,10 @@ void LabForm::operationChosen() {
     check->setChecked(fits && here && way != lab::Way::GpuCold);
   }
   from_->setText(product ? "16" : "2^10");
-  to_->setText(product ? (gpu ? "4096" : "1024") : gpu ? "2^26" : "2^22");
+  if (product)
+    to_->setText(gpu ? "4096" : "1024");
+  else
+    to_->setText(gpu ? "2^26" : "2^22");
 }
 
 std::vector<int64_t> LabForm::chosenSizes() const {

@@ -137,7 +137,7 @@ Pane* LabResults::buildCrossovers() {
   pane->legend()->hide();
   pane->setBody(crossovers_);
   to_shares_ = small_button(tr("Copies"), tr("Copies and compute instead"), this);
-  connect(to_shares_, &QPushButton::clicked, this, [this] { shares_in_front_ = true, fitPanes(); });
+  connect(to_shares_, &QPushButton::clicked, this, [this] { shares_in_front_ = true; fitPanes(); });
   pane->addOption(to_shares_);
   return pane;
 }
@@ -148,7 +148,7 @@ Pane* LabResults::buildShares() {
   pane->legend()->hide();
   pane->setBody(shares_);
   to_crossovers_ = small_button(tr("Crossovers"), tr("Crossovers instead"), this);
-  connect(to_crossovers_, &QPushButton::clicked, this, [this] { shares_in_front_ = false, fitPanes(); });
+  connect(to_crossovers_, &QPushButton::clicked, this, [this] { shares_in_front_ = false; fitPanes(); });
   pane->addOption(to_crossovers_);
   return pane;
 }
@@ -201,7 +201,8 @@ void LabResults::chooseAxis() {
   const bool time = chart_->axis() == LabAxis::Time, flops = throughput_->axis() == LabAxis::Flops;
   if (!time && chart_->axis() != throughput_->axis()) chart_->setAxis(throughput_->axis());
   axis_->setVisible(mayHaveRates());
-  axis_->setText(time ? tr("y: time") : flops ? tr("y: FLOP/s") : tr("y: B/s"));
+  const QString axis = time ? tr("y: time") : flops ? tr("y: FLOP/s") : tr("y: B/s");
+  axis_->setText(axis);
 }
 
 // If only one fits, a button chooses which one is in front.

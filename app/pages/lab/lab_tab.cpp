@@ -169,7 +169,8 @@ bool LabTab::follow(const RemoteJobInfo& job) {
     showResult();
     return true;
   } catch (const std::exception& problem) {
-    return say(QString::fromUtf8(problem.what())), false;
+    say(QString::fromUtf8(problem.what()));
+    return false;
   }
 }
 
@@ -185,9 +186,8 @@ void LabTab::jobEnded(const QString& problem) {
   emit busyChanged(false);
   const lab::LabResult& r = job_->result();
   const QString recorded = job_->path().isEmpty() ? QString() : tr(" · click a point for its timeline");
-  say(!problem.isEmpty()
-          ? problem
-          : (r.cancelled ? tr("Stopped; %1 points kept") : tr("%1 points")).arg(r.points.size()) + recorded);
+  const QString points = (r.cancelled ? tr("Stopped; %1 points kept") : tr("%1 points")).arg(r.points.size());
+  say(problem.isEmpty() ? points + recorded : problem);
   showResult();
 }
 

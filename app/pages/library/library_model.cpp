@@ -189,7 +189,10 @@ Qt::ItemFlags LibraryModel::flags(const QModelIndex& index) const {
 bool LibraryModel::setData(const QModelIndex& index, const QVariant& value, int role) {
   Run* run = index.isValid() ? this->run(index.row()) : nullptr;
   if (!run) return false;
-  if (role == Qt::CheckStateRole) return library_->setTicked(run, value.toInt() == Qt::Checked), true;
+  if (role == Qt::CheckStateRole) {
+    library_->setTicked(run, value.toInt() == Qt::Checked);
+    return true;
+  }
   if (role != Qt::EditRole) return false;
   return index.column() == Name ? library_->rename(run, value.toString())
                                 : library_->setTags(run, value.toString().split(','));

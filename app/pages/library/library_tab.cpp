@@ -118,8 +118,8 @@ void LibraryTab::fillFilters() {
   for (const Run* run : library_->runs())
     if (!states.contains(status_text(*run))) states << status_text(*run);
   states.sort();
-  fill(status_, tr("Any status"), states, [this](const QString& value) { filter_->setStatus(value), refresh(); });
-  fill(tag_, tr("Any tag"), library_->allTags(), [this](const QString& value) { filter_->setTag(value), refresh(); });
+  fill(status_, tr("Any status"), states, [this](const QString& value) { filter_->setStatus(value); refresh(); });
+  fill(tag_, tr("Any tag"), library_->allTags(), [this](const QString& value) { filter_->setTag(value); refresh(); });
 }
 
 QWidget* LibraryTab::buildSide() {
@@ -223,9 +223,8 @@ void LibraryTab::showChosen() {
   side_->setVisible(!runs.empty() || width() > 1240);  // a narrow window keeps its width for the table
   export_->setEnabled(!runs.empty());
   delete_->setEnabled(!runs.empty());
-  title_->setText(runs.empty() ? tr("No run selected")
-                  : noted_     ? noted_->title
-                               : tr("%1 runs selected").arg(runs.size()));
+  const QString several = runs.empty() ? tr("No run selected") : tr("%1 runs selected").arg(runs.size());
+  title_->setText(noted_ ? noted_->title : several);
   const QSignalBlocker quiet(note_);
   // Set only changed text, so that the user's typing position stays.
   const auto show = [](QLineEdit* edit, const QString& text) {
@@ -257,8 +256,10 @@ void LibraryTab::undo() {
 
 void LibraryTab::refresh() {
   const auto all = static_cast<int>(library_->runs().size());
-  count_->setText(filter_->rowCount() == all ? all == 1 ? tr("1 run") : tr("%1 runs").arg(all)
-                                             : tr("%1 of %2 runs").arg(filter_->rowCount()).arg(all));
+  const QString count = filter_->rowCount() < all ? tr("%1 of %2 runs").arg(filter_->rowCount()).arg(all)
+                        : all == 1                ? tr("1 run")
+                                                  : tr("%1 runs").arg(all);
+  count_->setText(count);
   table_->setVisible(filter_->rowCount() > 0), empty_->setVisible(filter_->rowCount() == 0);
   empty_->setText(all > 0 ? tr("No run matches the filter.")
                           : tr("No runs yet: press Train, or drop a run file or another tool's trace on the window."));

@@ -120,7 +120,8 @@ class RunDelegate : public QStyledItemDelegate {
     const Theme& t = theme();
     const QRectF r = option.rect;
     const bool selected = option.state & QStyle::State_Selected;
-    painter.fillRect(r, selected ? t.selected_row : option.state & QStyle::State_MouseOver ? t.header : t.base);
+    const QColor back = selected ? t.selected_row : option.state & QStyle::State_MouseOver ? t.header : t.base;
+    painter.fillRect(r, back);
     painter.fillRect(QRectF(r.left(), r.bottom(), r.width(), 1), t.grid);
     const QRectF box(r.left() + 10.5, r.top() + 12.5, 13, 13);
     role == ShownAs::Current ? paintRing(painter, box) : paintCheck(painter, box, role != ShownAs::Nothing);

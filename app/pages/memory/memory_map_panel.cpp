@@ -208,7 +208,7 @@ void MemoryMapPanel::showEvent(QShowEvent* event) {
 }
 
 bool MemoryMapPanel::isRecorded() const { return run_ && !run_->hasChoices(); }
-void MemoryMapPanel::setSource(Source source) { source_ = source, refresh(); }
+void MemoryMapPanel::setSource(Source source) { source_ = source; refresh(); }
 void MemoryMapPanel::setBelow(Below below) {
   below_ = below;
   refreshBelow();
@@ -237,7 +237,7 @@ void MemoryMapPanel::fillAllocators() {
   QMenu* const menu = allocator_button_->menu();
   if (menu->actions().size() == names.size()) return;
   menu->clear();
-  for (const QString& name : names) menu->addAction(name, this, [this, name] { allocator_ = name, refresh(); });
+  for (const QString& name : names) menu->addAction(name, this, [this, name] { allocator_ = name; refresh(); });
 }
 
 void MemoryMapPanel::refresh() {
@@ -252,22 +252,25 @@ void MemoryMapPanel::refresh() {
   source_button_->setText(map.empty() || map.by_op ? tr("Plan") : tr("Allocated"));
   phases_->setText(phase_legend());
   phases_->setVisible(has_phases(map));
-  pane_->setTitle(tr("Memory map"),
-                  map.empty()     ? QString()
-                  : map.by_op     ? tr("address × lifetime · a buffer has the colour of the op that writes it")
-                  : has_phases(map) ? tr("address × time · colour of the phase in which a block was made")
-                  : map.steps > 0 ? tr("address × time · last %1 steps · colour of the allocating op").arg(map.steps)
-                                  : tr("address × time · colour of the allocating op, if known"));
+  const QString note =
+      map.empty()       ? QString()
+      : map.by_op       ? tr("address × lifetime · a buffer has the colour of the op that writes it")
+      : has_phases(map) ? tr("address × time · colour of the phase in which a block was made")
+      : map.steps > 0   ? tr("address × time · last %1 steps · colour of the allocating op").arg(map.steps)
+                        : tr("address × time · colour of the allocating op, if known");
+  pane_->setTitle(tr("Memory map"), note);
   std::vector<double> kib;
   for (const MapBlock& block : map.blocks) kib.push_back(static_cast<double>(block.bytes) / 1024);
   HistogramData bins = histogram_of(kib, 40, true);
   bins.caption = tr("sizes of %1 blocks · log axis").arg(kib.size());
   bins.low_text = bytes_text(1024 * bins.low), bins.high_text = bytes_text(1024 * bins.high);
   sizes_->setData(std::move(bins), theme().quiet);
-  over_time_->setCurve(map.by_op ? plan_fragmentation(map)
-                       : run_    ? event_fragmentation(run_->trace, source)
-                                 : FragmentationCurve(),
-                       run_ ? run_->slot : 0);
+  FragmentationCurve curve;
+  if (map.by_op)
+    curve = plan_fragmentation(map);
+  else if (run_)
+    curve = event_fragmentation(run_->trace, source);
+  over_time_->setCurve(std::move(curve), run_ ? run_->slot : 0);
   over_time_->parentWidget()->setVisible(!map.empty());  // both pictures below the map
   const bool recorded = isRecorded();
   source_button_->setVisible(!recorded);
@@ -306,22 +309,22 @@ void MemoryMapPanel::refreshBelow() {
   calls_.setTable(calls_table(run_));
   const bool any = calls_.rowCount() > 0;
   calls_table_->setVisible(any), no_calls_->setVisible(!any);
-  no_calls_->setText(isRecorded()
-                         ? tr("No call of cudaMalloc or cudaFree was recorded.")
-                     : run_ ? tr("No driver allocation was counted. An arena or a pool makes none in a step, and without "
-                                 "a GPU there is none.")
-                            : tr("Tick a run to see its calls of cudaMalloc and cudaFree, by op."));
+  const QString reason =
+      isRecorded() ? tr("No call of cudaMalloc or cudaFree was recorded.")
+      : run_ ? tr("No driver allocation was counted. An arena or a pool makes none in a step, and without a GPU there is none.")
+             : tr("Tick a run to see its calls of cudaMalloc and cudaFree, by op.");
+  no_calls_->setText(reason);
   const auto& calls = run_ ? run_->allocator_calls : prof::AllocatorHistory();
   const double steps = run_ ? static_cast<double>(run_->stepsMade()) : 0;
   const double in_steps = static_cast<double>(calls.in_steps().calls());
   const QString all = count_text(static_cast<int64_t>(calls.all().calls()));
-  calls_pane_->setTitle(tr("Allocator calls"),
-                        !any ? QString()
-                        : steps == 0 || in_steps == 0
-                            ? tr("%1, none in a step").arg(all)
-                            : tr("%1 and %2 µs a step")
-                                  .arg(fixed_text(in_steps / steps, 1),
-                                       us_text(static_cast<double>(calls.in_steps().ns) * 1e-3 / steps)));
+  QString note;
+  if (any && (steps == 0 || in_steps == 0))
+    note = tr("%1, none in a step").arg(all);
+  else if (any)
+    note = tr("%1 and %2 µs a step")
+               .arg(fixed_text(in_steps / steps, 1), us_text(static_cast<double>(calls.in_steps().ns) * 1e-3 / steps));
+  calls_pane_->setTitle(tr("Allocator calls"), note);
 }
 
 // The peak of the live blocks, what was taken from the driver for them, and what lies between the two.

@@ -57,8 +57,8 @@ void MemoryMapView::setMap(MemoryMap map, int slot, const QString& why_empty) {
   update();
 }
 
-void MemoryMapView::setSelected(BufferId buffer) { selected_ = buffer, update(); }
-void MemoryMapView::setCursorX(double at) { cursor_ = at, update(); }
+void MemoryMapView::setSelected(BufferId buffer) { selected_ = buffer; update(); }
+void MemoryMapView::setCursorX(double at) { cursor_ = at; update(); }
 
 QRectF MemoryMapView::mapArea() const {
   return {kLeft, kTop, double(width() - kLeft - kRight),

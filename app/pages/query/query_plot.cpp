@@ -83,9 +83,15 @@ void take_bars(const Table& table, QueryPicture& picture) {
 
 QueryPicture query_picture(const Table& table, int x, int y) {
   QueryPicture picture;
-  if (table.columns.empty()) return picture.why_empty = QObject::tr("The answer of a query is drawn here."), picture;
+  if (table.columns.empty()) {
+    picture.why_empty = QObject::tr("The answer of a query is drawn here.");
+    return picture;
+  }
   picture.y = y >= 0 && has_numbers(table, y) ? y : last_number(table);
-  if (picture.y < 0) return picture.why_empty = QObject::tr("The answer has no column of numbers to draw."), picture;
+  if (picture.y < 0) {
+    picture.why_empty = QObject::tr("The answer has no column of numbers to draw.");
+    return picture;
+  }
   picture.x = x >= 0 ? x : chosen_x(table, picture.y);
   if (picture.x >= 0 && is_text(table, picture.x))
     take_bars(table, picture);

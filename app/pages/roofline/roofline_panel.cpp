@@ -286,7 +286,8 @@ void RooflineView::paintEvent(QPaintEvent*) {
     const QPointF at = placeOf(point);
     const bool selected = chosen && chosen->run == run_ && std::ranges::find(point.ops, chosen->op) != point.ops.end();
     const bool evaluates = point.phase == "evaluate";
-    painter.setPen(selected ? QPen(t.text, 2) : evaluates ? QPen(t.of(point.meaning), 2) : QPen(t.fill_edge, 1));
+    const QPen edge = evaluates ? QPen(t.of(point.meaning), 2) : QPen(t.fill_edge, 1);
+    painter.setPen(selected ? QPen(t.text, 2) : edge);
     painter.setBrush(evaluates ? t.base : t.of(point.meaning));
     const double radius = selected ? 7 : 5;
     painter.drawEllipse(at, radius, radius);
@@ -389,13 +390,16 @@ void RooflinePanel::measure() {
 }
 
 void RooflinePanel::refresh() {
-  if (!run_) return measure_->hide(), view_->setPoints(nullptr, {}, {}), setTitle(tr("Roofline"), {});
+  if (!run_) {
+    measure_->hide();
+    view_->setPoints(nullptr, {}, {});
+    return setTitle(tr("Roofline"), {});
+  }
   const Roof roof = roof_of(*run_);
   measure_->setVisible(can_measure(*run_) && !roof.recorded);
   measure_->setEnabled(!run_->live() && !measuring_.running());
-  measure_->setText(measuring_.running() ? tr("Measuring…")
-                    : roof.measured      ? tr("Measure again")
-                                         : tr("Measure this card"));
+  const QString measure = roof.measured ? tr("Measure again") : tr("Measure this card");
+  measure_->setText(measuring_.running() ? tr("Measuring…") : measure);
   if (run_->live())
     measure_->setToolTip(tr("Wait until the training ends. Measuring takes the whole card for some seconds."));
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
@@ -403,10 +407,10 @@ void RooflinePanel::refresh() {
   add_inner_ops(points, *run_, roof.ceilings);
   const bool above = roof.ceilings.flops_per_s > 0 && std::ranges::any_of(points, [](const auto& p) { return p.share > 1; });
   view_->setPoints(run_, std::move(points), roof);
-  setTitle(tr("Roofline"), above                            ? run_->title + " · " + RooflineView::above_roof()
-                           : roof.ceilings.flops_per_s > 0
-                               ? run_->title
-                               : tr("%1 · no ceiling is known for this device").arg(run_->title));
+  const QString note = above                           ? run_->title + " · " + RooflineView::above_roof()
+                       : roof.ceilings.flops_per_s > 0 ? run_->title
+                                                       : tr("%1 · no ceiling is known for this device").arg(run_->title);
+  setTitle(tr("Roofline"), note);
 }
 
 }  // namespace ws::app

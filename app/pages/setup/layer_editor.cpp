@@ -136,7 +136,7 @@ void LayerEditor::fitRows() {
   while (rows_.size() > widths_.size()) {
     Row row = rows_.back();
     rows_.pop_back();
-    const auto drop = [this](QWidget* part) { part->hide(), grid_->removeWidget(part), part->deleteLater(); };
+    const auto drop = [this](QWidget* part) { part->hide(); grid_->removeWidget(part); part->deleteLater(); };
     drop(row.number), drop(row.width), drop(row.parameters);
     for (QToolButton* button : row.buttons) drop(button);
   }
@@ -247,14 +247,18 @@ bool LayerEditor::eventFilter(QObject* object, QEvent* event) {
   const auto layer = static_cast<size_t>(row - rows_.begin());
   switch (key->key()) {
     case Qt::Key_Up:
-      return act(layer, kUp), true;
+      act(layer, kUp);
+      return true;
     case Qt::Key_Down:
-      return act(layer, kDown), true;
+      act(layer, kDown);
+      return true;
     case Qt::Key_Return:
     case Qt::Key_Enter:
-      return act(layer, kDouble), true;
+      act(layer, kDouble);
+      return true;
     case Qt::Key_Delete:
-      return act(layer, kRemove), true;
+      act(layer, kRemove);
+      return true;
     default:
       return QWidget::eventFilter(object, event);
   }

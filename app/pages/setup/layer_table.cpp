@@ -204,7 +204,8 @@ void LayerTable::describe(QTreeWidgetItem* row, LayerPlace place, const Model& m
     open = !outputs_known && (l.layer.kind == LayerKind::Embed || i + 1 == model.layers.size());
     row->setText(1, open && l.layer.kind != LayerKind::Embed ? QStringLiteral("—") : shape_text(l));
   }
-  row->setText(2, open ? QStringLiteral("—") : parameters ? count_text(parameters) : QString());
+  const QString count = parameters ? count_text(parameters) : QString();
+  row->setText(2, open ? QStringLiteral("—") : count);
 }
 
 // The parts of the first block of a row. They follow from its heads, so they are not edited.

@@ -396,7 +396,8 @@ void SetupPanel::refreshFooter() {
   const auto fixed = fixedChange();
   apply_->setEnabled(!waiting.empty() || fixed);
   stops_ = stops_ && fixed;
-  apply_->setText(!fixed ? tr("Apply") : stops_ ? tr("Stop it, start anew") : tr("New run"));
+  const QString anew = stops_ ? tr("Stop it, start anew") : tr("New run");
+  apply_->setText(fixed ? anew : tr("Apply"));
   for (FieldRow* row : rows_) row->setProblem({});
   if (!running_) return refreshVerdict();
   if (stops_)

@@ -89,7 +89,7 @@ void WhatIfPanel::build() {
     const std::vector<Table::Cell>& cells = model_.table().rows[static_cast<size_t>(row)].cells;
     addEdit(text(std::get<std::string>(cells[1].value)) + " " + text(std::get<std::string>(cells[0].value)) + QStringLiteral(" gone"));
   });
-  connect(view_, &StepPathView::barChosen, this, [this](const QString& name) { input_->setText(name + QStringLiteral(" /2")), input_->setFocus(); });
+  connect(view_, &StepPathView::barChosen, this, [this](const QString& name) { input_->setText(name + QStringLiteral(" /2")); input_->setFocus(); });
 }
 
 QWidget* WhatIfPanel::buildEdits() {

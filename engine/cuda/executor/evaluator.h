@@ -15,7 +15,7 @@ class Evaluator {
   Evaluation evaluate(const RunSpec& spec, Part part, RankRows rows);
   std::vector<float> predict(const RunSpec& spec, std::span<const float> x, int64_t rows);
   int64_t bytes() const { return static_cast<int64_t>(arena_.bytes() + staging_.bytes()); }
-  void forget() { plans_.clear(), most_rows_ = kMostRows; }  // call when choices changed that the plans depend on
+  void forget() { plans_.clear(); most_rows_ = kMostRows; }  // call when choices changed that the plans depend on
 
  private:
   struct Rows {

@@ -37,7 +37,7 @@ class StepTables {
   void announce(cudaStream_t stream, int64_t first, std::span<const float> lrs);
   // Writes the device clock if it differs from what the next launch needs. known_clock_ is the host's copy of it.
   void set_clock(Queue queue, StepClock value);
-  void clock_moved(int64_t steps, int64_t rows) { known_clock_.step += steps, known_clock_.row += rows; }
+  void clock_moved(int64_t steps, int64_t rows) { known_clock_.step += steps; known_clock_.row += rows; }
   StepClock known_clock() const { return known_clock_; }
   StepClock* clock() const { return clock_.data(); }
 

@@ -260,7 +260,8 @@ void launch_weight_grad(Queue queue, Workspace workspace, const Convolution& c) 
   const bool direct = splits == 1;
   // Few parts are left to the update. More of them take it longer than a launch that adds them.
   const bool keeps = !direct && c.kept && 4 * a.split_step * splits <= std::min(kMostKept, c.kept->memory_left().bytes);
-  a.dw = static_cast<float*>(direct ? c.w.data : keeps ? c.kept->memory_left().data : workspace.data);
+  void* const parts = keeps ? c.kept->memory_left().data : workspace.data;
+  a.dw = static_cast<float*>(direct ? c.w.data : parts);
   a.db = !c.bias_grad ? nullptr : direct ? static_cast<float*>(c.bias_grad.data) : a.dw + weights;
   const size_t shared = std::max<size_t>(Product::shared_bytes(a.split_pixels), Product::threads * sizeof(float));
   allow_shared(kernel, shared);

@@ -146,7 +146,7 @@ class KeptParts {
   Workspace memory_left() const;  // for the parts of one more operation
   void keep(const void* gradient, const GradientParts& parts);  // that lie in it, instead of a gradient at this address
   GradientParts of(const void* gradient) const;
-  void forget() { kept_.clear(), used_ = 0; }
+  void forget() { kept_.clear(); used_ = 0; }
 
  private:
   Workspace memory_;

@@ -77,7 +77,7 @@ __device__ __forceinline__ void keep_value(float* w, const ParamRef& p, const Mo
 // The position of a step in the tables, computed without reading the clock again.
 struct At {
   int64_t row, step;
-  __device__ void advance(int64_t capacity) { ++step, row = row + 1 == capacity ? 0 : row + 1; }
+  __device__ void advance(int64_t capacity) { ++step; row = row + 1 == capacity ? 0 : row + 1; }
 };
 
 // Runs the steps of a kernel that keeps its points. sums(w, b) returns the sums over the thread's points. total(sums,

@@ -17,6 +17,11 @@ int64_t graph_memory(cudaGraphMemAttributeType which) {
   return static_cast<int64_t>(bytes);
 }
 
+MemoryResource& blocks_from(MemoryResource* pool, MemoryResource* caching, MemoryResource& reservations) {
+  if (pool) return *pool;
+  return caching ? *caching : reservations;
+}
+
 }  // namespace
 
 AllocatorStack::AllocatorStack(Allocator kind, const ExecSpec& exec)
@@ -28,10 +33,7 @@ AllocatorStack::AllocatorStack(Allocator kind, const ExecSpec& exec)
       caching_(kind == Allocator::Caching ? std::make_unique<Caching>(reservations_, from_mib(exec.cache_cap_mib))
                                           : nullptr),
       arena_(reservations_),
-      blocks_(pool_      ? static_cast<MemoryResource&>(*pool_)
-              : caching_ ? static_cast<MemoryResource&>(*caching_)
-                         : reservations_,
-              literal(kind), Level::Blocks) {}
+      blocks_(blocks_from(pool_.get(), caching_.get(), reservations_), literal(kind), Level::Blocks) {}
 
 // Frees what graphs allocated from the driver's pool. The driver would keep that memory after the graphs are destroyed.
 AllocatorStack::~AllocatorStack() {

@@ -232,7 +232,8 @@ class GradientExchange {
 #pragma unroll
         for (int i = 1; i < kClusters; ++i) {
           const uint4& q = far[j / kClusters][i - 1];
-          v[i] = __uint_as_float(k == 0 ? q.x : k == 1 ? q.y : k == 2 ? q.z : q.w & kKept);
+          const uint value = k == 0 ? q.x : k == 1 ? q.y : k == 2 ? q.z : q.w & kKept;
+          v[i] = __uint_as_float(value);
         }
         sums[4 * j + k] = sum_of_clusters(v);
       }
@@ -472,7 +473,8 @@ struct Middle {
                     second = R == 4 ? (part ? h[3] : h[1]) : h[2 * q + 1];
         send2(where, barrier, bits(first), bits(second));
       } else {
-        send(where, barrier, R == 4 ? (part ? h[2 * q + 1] : h[2 * q]) : h[q]);
+        const float unit = R != 4 ? h[q] : part ? h[2 * q + 1] : h[2 * q];
+        send(where, barrier, unit);
       }
     }
   }

@@ -620,10 +620,12 @@ struct Training {
       const int row = block.number + r * kBlocks;
       const bool in = thread < O && (row < choice::hidden || (choice::bias && row == H));
 #pragma unroll
-      for (int kind = 0; kind <= kMoments; ++kind)
-        f(own_top(kind, r), !in        ? nullptr
-                            : row == H ? of_kind(a.layers[1], kind, true) + thread
-                                       : of_kind(a.layers[1], kind, false) + row * O + thread);
+      for (int kind = 0; kind <= kMoments; ++kind) {
+        float* const state = !in        ? nullptr
+                             : row == H ? of_kind(a.layers[1], kind, true) + thread
+                                        : of_kind(a.layers[1], kind, false) + row * O + thread;
+        f(own_top(kind, r), state);
+      }
     }
   }
   WS_DEVICE void load() const {

@@ -122,8 +122,8 @@ std::string wgmma_functions(const Placement& placement) {
 
 std::string wgmma_function(const std::string& name, int columns, Precision precision, bool second_is_transposed) {
   const bool halves = precision == Precision::Bf16 || precision == Precision::Fp16;
-  return wgmma_text(name, columns, precision, {"unsigned a0", "unsigned a1", "unsigned a2", "unsigned a3"},
-                    halves ? (second_is_transposed ? ", 1" : ", 0") : "");
+  const std::string order = second_is_transposed ? ", 1" : ", 0";
+  return wgmma_text(name, columns, precision, {"unsigned a0", "unsigned a1", "unsigned a2", "unsigned a3"}, halves ? order : "");
 }
 
 std::string wgmma_in_memory(const std::string& name, int columns, Precision precision, bool first_is_transposed,

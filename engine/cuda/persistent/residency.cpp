@@ -143,7 +143,8 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
   memory.part("at_partials", kBlocks * partials_each);
   memory.part("at_gradients",
               2 * output_steps * gradient_stride);  // four outputs each; those that no output fills stay zero
-  memory.part("at_slopes", kBlocks * warps * (bits ? rows * 2 : slopes ? (rows * 16 + 4) * 4 : 0));
+  const int64_t slopes_each = bits ? rows * 2 : slopes ? (rows * 16 + 4) * 4 : 0;
+  memory.part("at_slopes", kBlocks * warps * slopes_each);
   memory.part("at_targets", 4 * rows * (n.loss == LossKind::CrossEntropy ? 1 : s.outputs) * 4);
   memory.part("at_outputs", rows * 64);
   memory.part("at_hidden", batch * own * 4);

@@ -44,7 +44,7 @@ class File {
  public:
   void write(uint64_t offset, const std::string& bytes) { change({offset, bytes, false}); }
   void truncate(uint64_t size) { change({size, {}, true}); }
-  void sync() { durable_ = live_, pending_.clear(); }
+  void sync() { durable_ = live_; pending_.clear(); }
   void keep(const std::string& bytes) { live_ = durable_ = bytes; }
 
   const std::string& durable() const { return durable_; }

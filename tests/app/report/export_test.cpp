@@ -347,7 +347,7 @@ void ExportTest::aPageIsMadeInTheBackground() {
     Job job;
     QString said;
     bool problem = false, over = false;
-    share_runs({&run}, at(to), job, [&](const QString& sentence, bool bad) { said = sentence, problem = bad, over = true; });
+    share_runs({&run}, at(to), job, [&](const QString& sentence, bool bad) { said = sentence; problem = bad; over = true; });
     [&] { QTRY_VERIFY_WITH_TIMEOUT(over, 60'000); }();
     return std::pair(said, problem);
   };

@@ -18,7 +18,7 @@ class LoopTurns : public QObject {
   double longest_ms() const { return longest_ms_; }
 
  private:
-  void begin() { end(), began_ms_ = core_ms(); }
+  void begin() { end(); began_ms_ = core_ms(); }
   void end() {
     if (began_ms_ > 0) longest_ms_ = std::max(longest_ms_, core_ms() - began_ms_);
     began_ms_ = 0;

@@ -36,7 +36,10 @@ inline std::string why_run_is_damaged(const std::string& path) {
 class SeenFiles {
  public:
   std::string why_lost(const std::string& path) {
-    if (std::filesystem::exists(path)) return seen_.insert(path), std::string();
+    if (std::filesystem::exists(path)) {
+      seen_.insert(path);
+      return std::string();
+    }
     return seen_.contains(path) ? path + ": was there and is gone" : std::string();
   }
 

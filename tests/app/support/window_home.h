@@ -24,7 +24,10 @@
 // Puts the tab of this name in front; false: there is none.
 inline bool show_tab(ws::app::MainWindow& window, const QString& name) {
   for (int tab = 0; tab < window.tabs()->count(); ++tab)
-    if (window.tabs()->tabText(tab) == name) return window.tabs()->setCurrentIndex(tab), true;
+    if (window.tabs()->tabText(tab) == name) {
+      window.tabs()->setCurrentIndex(tab);
+      return true;
+    }
   return false;
 }
 

@@ -68,7 +68,7 @@ size_t kernels_in(const prof::Trace& trace, TimeRange range) {
   size_t count = 0;
   for (const prof::Track& track : trace.tracks())
     if (track.kind == TrackKind::Stream)
-      for_each_span(track, range.begin, range.end, [&](const prof::Span&) { return ++count, true; });
+      for_each_span(track, range.begin, range.end, [&](const prof::Span&) { ++count; return true; });
   return count;
 }
 

@@ -276,7 +276,7 @@ void BadInputTest::aLostGpuOffersARestart() {
   bool lost = false;
   QStringList began;
   window->programs()->setGpuProbe([&] { return lost; });
-  window->programs()->setRestarter([&](const QStringList& arguments) { return began = arguments, true; });
+  window->programs()->setRestarter([&](const QStringList& arguments) { began = arguments; return true; });
   window->workspace()->choices()->set("train.lr", "0.375");
   window->workspace()->say("cudaLaunchKernel: cudaErrorIllegalAddress.", true);
   QVERIFY(window->notice()->actions().empty());

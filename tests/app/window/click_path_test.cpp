@@ -64,7 +64,7 @@ class ClickPathTest : public QObject, WindowHome {
 
  private slots:
   void initTestCase() { moveIn(); }
-  void init() { clicks_ = 0, clock_.start(); }
+  void init() { clicks_ = 0; clock_.start(); }
   void cleanup() { clear(); }
   void fromALesson();
   void fromOneChangedChoice();

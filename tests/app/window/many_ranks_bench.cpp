@@ -116,7 +116,10 @@ int main(int argc, char** argv) {
   } else {
     int status = 0;
     waitpid(child, &status, 0);
-    if (status != 0) return std::puts("the file could not be made"), 1;
+    if (status != 0) {
+      std::puts("the file could not be made");
+      return 1;
+    }
   }
   QApplication app(argc, argv);
   set_theme(app, ThemeName::Dark);

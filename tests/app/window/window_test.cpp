@@ -617,7 +617,10 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
   QVERIFY(box);
   const auto pick = [box](const QString& part) {
     for (int i = 0; i < box->count(); ++i)
-      if (box->itemText(i).contains(part)) return box->setCurrentIndex(i), emit box->activated(i);
+      if (box->itemText(i).contains(part)) {
+        box->setCurrentIndex(i);
+        return emit box->activated(i);
+      }
     QFAIL(qPrintable(part));
   };
   pick("Graphs");

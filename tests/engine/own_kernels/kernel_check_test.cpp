@@ -113,9 +113,9 @@ TEST_F(KernelCheck, EachMistakeIsNamedAsWhatItIs) {
                 if (value(l, i) > 0) l.h[i] = value(l, i);
             }),
             NotWritten);
-  EXPECT_EQ(fault([&](const HostLaunch& l) { right(l), l.h[l.count()] = 1; }), WritesOutside);
-  EXPECT_EQ(fault([&](const HostLaunch& l) { right(l), l.h[-1] = 1; }), WritesOutside);
-  EXPECT_EQ(fault([&](const HostLaunch& l) { right(l), const_cast<float*>(l.z)[4] = 7; }), WritesInput);
+  EXPECT_EQ(fault([&](const HostLaunch& l) { right(l); l.h[l.count()] = 1; }), WritesOutside);
+  EXPECT_EQ(fault([&](const HostLaunch& l) { right(l); l.h[-1] = 1; }), WritesOutside);
+  EXPECT_EQ(fault([&](const HostLaunch& l) { right(l); const_cast<float*>(l.z)[4] = 7; }), WritesInput);
   EXPECT_EQ(fault([](const HostLaunch& l) {
               for (int64_t i = 0; i < l.count(); ++i) l.h[i] = std::max(0.f, l.z[i] + l.bias[i % (l.cols + 1)]);
             }),

@@ -31,7 +31,10 @@ extern "C" int fcntl(int file, int command, ...) {
   void* argument = va_arg(more, void*);
   va_end(more);
   REAL(fcntl);
-  if (no_locks && (command == F_OFD_SETLK || command == F_OFD_GETLK)) return errno = ENOLCK, -1;
+  if (no_locks && (command == F_OFD_SETLK || command == F_OFD_GETLK)) {
+    errno = ENOLCK;
+    return -1;
+  }
   return real(file, command, argument);
 }
 
@@ -166,8 +169,8 @@ TEST_F(Owning, AFolderHasOneOwner) {
 
 class OwningWithoutLocks : public Owning {
  protected:
-  void SetUp() override { Owning::SetUp(), no_locks = true; }
-  void TearDown() override { no_locks = false, Owning::TearDown(); }
+  void SetUp() override { Owning::SetUp(); no_locks = true; }
+  void TearDown() override { no_locks = false; Owning::TearDown(); }
   void mark(const char* name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
 };
 

@@ -103,7 +103,7 @@ TEST(Predict, AFasterKernelHelpsWhereTheGpuDecides) {
   });
   expect_predicted(busy, "fc1 /2", with(busy, [](MadeProgram& p) { p.kernels[0].work /= 2; }));
   expect_predicted(busy, "fc1 gone", with(busy, [](MadeProgram& p) { p.kernels[0].work = 0; }));
-  expect_predicted(busy, "dW* *3", with(busy, [](MadeProgram& p) { p.kernels[3].work *= 3, p.kernels[5].work *= 3; }));
+  expect_predicted(busy, "dW* *3", with(busy, [](MadeProgram& p) { p.kernels[3].work *= 3; p.kernels[5].work *= 3; }));
   expect_predicted(busy, "launch calls /2", busy);
 }
 
@@ -248,7 +248,7 @@ TEST(Ranks, ALateRankIsWaitedFor) {
 }
 
 TEST(BadInput, KernelsBeforeTheirCallAreSaidAndNothingIsEndless) {
-  const RunData run = with(small_network(), [](MadeProgram& p) { p.sync = true, p.clock_error = 9000; }).run();
+  const RunData run = with(small_network(), [](MadeProgram& p) { p.sync = true; p.clock_error = 9000; }).run();
   const StepCauses causes = step_causes(run);
   EXPECT_THAT(causes.graph.warnings, testing::Contains(HasSubstr("clocks disagree")));
   EXPECT_EQ(causes.graph.order.size(), 2 * causes.graph.nodes.size());

@@ -70,9 +70,9 @@ TEST(Collector, MarksBecomeNestedSpans) {
 // A recording that began before the program started CUDA goes on with the GPU's records.
 class LateGpu final : public GpuTracer {
  public:
-  std::string open(bool inside_driver_start) override { return opened += inside_driver_start, ""; }
+  std::string open(bool inside_driver_start) override { opened += inside_driver_start; return ""; }
   void begin(TraceContext& now) override { context = &now; }
-  void apply(const GpuKinds& kinds, bool) override { kernels = kinds.kernels, resting = kinds.resting; }
+  void apply(const GpuKinds& kinds, bool) override { kernels = kinds.kernels; resting = kinds.resting; }
   void finish() override { ++finished; }
   void drain(bool last) override {
     if (!last) return;

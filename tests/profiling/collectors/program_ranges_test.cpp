@@ -314,7 +314,7 @@ TEST(ProgramRanges, StepsOfTheProgramAreRangesOnARowOfTheirOwn) {
 }
 
 TEST(ProgramRanges, AStepDoesNotReachFromOneRecordingIntoTheNext) {
-  gathered([] { ranges().step(0), ranges().step(1); });
+  gathered([] { ranges().step(0); ranges().step(1); });
   EXPECT_EQ(gathered([] { ranges().step(2); }).span_count(), 0u);
 }
 
@@ -461,7 +461,7 @@ TEST(CaptureRanges, ARangeOfAnotherThreadEndsWithTheCapture) {
   const Trace trace = gathered(
       [&](Collector& collector) {
         std::atomic<int> stage{0};
-        const auto reach = [&stage](int next) { stage = next, stage.notify_all(); };
+        const auto reach = [&stage](int next) { stage = next; stage.notify_all(); };
         const auto await = [&stage](int wanted) {
           for (int now = stage; now < wanted; now = stage) stage.wait(now);
         };

@@ -10,7 +10,7 @@ namespace ws::prof {
 // A message of protobuf.
 class Message {
  public:
-  Message& number(uint64_t field, uint64_t value) { return bytes_.varint(field << 3), bytes_.varint(value), *this; }
+  Message& number(uint64_t field, uint64_t value) { bytes_.varint(field << 3); bytes_.varint(value); return *this; }
   Message& text(uint64_t field, std::string_view value) {
     bytes_.varint(field << 3 | 2), bytes_.varint(value.size()), bytes_.raw(value);
     return *this;

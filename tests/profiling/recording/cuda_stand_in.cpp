@@ -30,7 +30,11 @@ void stand_in_busy_until(void* stream, int64_t at) { static_cast<Stream*>(stream
 void stand_in_capture(void* stream, int on) { static_cast<Stream*>(stream)->captures = on; }
 int stand_in_recorded() { return g_recorded; }
 
-int cuEventCreate(void** event, unsigned) { return t_current == 0 ? 201 : (*event = new Event, 0); }
+int cuEventCreate(void** event, unsigned) {
+  if (t_current == 0) return 201;
+  *event = new Event;
+  return 0;
+}
 int cuEventRecord(void* event, void* stream) {
   auto* of = static_cast<Stream*>(stream);
   if (of->captures) return 900;

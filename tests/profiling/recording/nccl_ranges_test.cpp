@@ -90,8 +90,8 @@ TEST_F(NcclRanges, AKernelHasTheBytesOfItsCall) {
 TEST_F(NcclRanges, TheKernelOfAGroupHasTheSumOfItsCallsAndCommunicatorsStayApart) {
   ProgramRanges::instance().push("backward");
   const int depth = Marks::thread().op_depth;
-  group([] { call("ncclAllReduce", 100, 0xa), call("ncclAllReduce", 50, 0xb), call("ncclAllReduce", 20, 0xa); },
-        [&] { launch(1, "vectorized_elementwise_kernel"), launch(2), launch(3), launch(4); });
+  group([] { call("ncclAllReduce", 100, 0xa); call("ncclAllReduce", 50, 0xb); call("ncclAllReduce", 20, 0xa); },
+        [&] { launch(1, "vectorized_elementwise_kernel"); launch(2); launch(3); launch(4); });
   EXPECT_EQ(Marks::thread().op_depth, depth) << "no range of NCCL is an op";
   ProgramRanges::instance().pop();
   const Trace trace = finish();
@@ -107,7 +107,7 @@ TEST_F(NcclRanges, TheKernelOfAGroupHasTheSumOfItsCallsAndCommunicatorsStayApart
 }
 
 TEST_F(NcclRanges, OfAnExchangeTheLargerSideCounts) {
-  group([] { call("ncclSend", 30, 0xc), call("ncclRecv", 40, 0xc), call("ncclSend", 30, 0xc); }, [&] { launch(1); });
+  group([] { call("ncclSend", 30, 0xc); call("ncclRecv", 40, 0xc); call("ncclSend", 30, 0xc); }, [&] { launch(1); });
   const Trace trace = finish();
   EXPECT_EQ(trace.detail(spans_.at(0).detail).bytes, 60u);
   EXPECT_EQ(trace.detail(spans_.at(0).detail).copy_kind, "Send + Recv · communicator c");
@@ -117,8 +117,8 @@ TEST_F(NcclRanges, AMessageSaysWhoSendsAndWhoReceives) {
   nccl_initialize("ncclCommSplit", 0xf0, 2, 4);
   message("ncclSend", 0xf0, 3, [&] { launch(1); });
   message("ncclRecv", 0xf0, 0, [&] { launch(2); });
-  group([] { message("ncclSend", 0xf0, 3), message("ncclSend", 0xf0, 3); }, [&] { launch(3); });
-  group([] { message("ncclSend", 0xf0, 3), message("ncclSend", 0xf0, 1); }, [&] { launch(4); });
+  group([] { message("ncclSend", 0xf0, 3); message("ncclSend", 0xf0, 3); }, [&] { launch(3); });
+  group([] { message("ncclSend", 0xf0, 3); message("ncclSend", 0xf0, 1); }, [&] { launch(4); });
   message("ncclSend", 0xf1, 1, [&] { launch(5); });  // who is not in a communicator that is known
   const Trace trace = finish();
   std::vector<std::string> said;

@@ -101,7 +101,9 @@ class NotRemoved {
  private:
   static int refuse(const char* path) {
     const auto ends = [path](const char* ending) { return std::string_view(path).ends_with(ending); };
-    return std::ranges::any_of(kept, ends) ? (errno = EIO, -1) : unlink(path);
+    if (std::ranges::none_of(kept, ends)) return unlink(path);
+    errno = EIO;
+    return -1;
   }
   static void call(sqlite3_syscall_ptr function) {
     sqlite3_vfs* system = sqlite3_vfs_find(nullptr);
@@ -474,7 +476,8 @@ TEST_F(RunFile, AnswersWhileTheNewestBlockGrows) {
   file.each(0, -kAlways / 2, kAlways / 2, [&](const Span& span) {
     EXPECT_EQ(span.start, seen * 1000);
     EXPECT_EQ(file.trace().name(span.name), seen % 2 == 0 ? "gemm" : "relu");
-    return ++seen, true;
+    ++seen;
+    return true;
   });
   EXPECT_GE(seen, 300);
   EXPECT_EQ(file.unread(), 0u);

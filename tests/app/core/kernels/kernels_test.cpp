@@ -182,7 +182,7 @@ TEST_F(Kernels, AKernelThatCrashesOrNeverEndsIsAResult) {
 
 TEST_F(Kernels, ACheckCanBeStopped) {
   int seen = 0;
-  const auto results = check_kernel(request(), [&](const ShapeResult&) { return ++seen, false; }, {5000, 300}, {"sh", "-c", "echo '" + line(true) + "'; sleep 60"});
+  const auto results = check_kernel(request(), [&](const ShapeResult&) { ++seen; return false; }, {5000, 300}, {"sh", "-c", "echo '" + line(true) + "'; sleep 60"});
   EXPECT_EQ(seen, 1);
   EXPECT_EQ(results.size(), 1u);
 }

@@ -581,7 +581,7 @@ class AskProgram {
     setenv("SSH_ASKPASS_REQUIRE", "prefer", 1);  // as the window does
     setenv("DISPLAY", ":0", 0);
   }
-  ~AskProgram() { unsetenv("SSH_ASKPASS"), unsetenv("SSH_ASKPASS_REQUIRE"); }
+  ~AskProgram() { unsetenv("SSH_ASKPASS"); unsetenv("SSH_ASKPASS_REQUIRE"); }
   AskProgram(const AskProgram&) = delete;
   AskProgram& operator=(const AskProgram&) = delete;
   void does(const std::string& what) const {

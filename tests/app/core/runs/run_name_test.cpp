@@ -38,7 +38,7 @@ TEST(RunName, LeavesOutWhatHasNoEffect) {
 
 TEST(RunName, LongNetworksAreCutBetweenLayersAndHaveFewerChanges) {
   RunSpec spec;
-  const auto network = [&](const char* layers) { return spec.model.layers = layers, network_label(spec); };
+  const auto network = [&](const char* layers) { spec.model.layers = layers; return network_label(spec); };
   EXPECT_EQ(network("conv 3x3 16 | relu | linear"), "conv 3x3 16 | relu | linear");
   EXPECT_EQ(network("embed 64 | 2 x block(heads 4) | layernorm | linear"), "embed 64 | 2 x block(heads 4) | …");
   EXPECT_EQ(network("relu | residual(conv 3x3 16 | batchnorm | relu) | linear"), "relu | …");

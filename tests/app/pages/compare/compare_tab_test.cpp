@@ -418,7 +418,7 @@ void CompareTabTest::launchingStacksAreCompared() {
       run.trace.ops[i].stack = prof::stack_from_text((i % 2 ? "net.py:12 in Net.forward" : "train.py:33 in update") +
                                                      std::string(" < train.py:40 in step < train.py:60 in <module>"));
   };
-  const auto compare_anew = [&] { t.tab.setRuns({}), settle(t.tab), t.compare(); };
+  const auto compare_anew = [&] { t.tab.setRuns({}); settle(t.tab); t.compare(); };
   give_stacks(*t.a);
   compare_anew();
   QTRY_VERIFY(strip->isTabVisible(page));

@@ -303,7 +303,7 @@ void LabTabTest::changedChoicesAreNoPreset() {
   auto window = open();
   auto& tab = *window->findChild<LabTab*>();
   auto* presets = tab.findChild<QComboBox*>();
-  const auto choose = [&] { presets->setCurrentIndex(1), emit presets->activated(1); };
+  const auto choose = [&] { presets->setCurrentIndex(1); emit presets->activated(1); };
   choose();
   QCOMPARE(presets->currentIndex(), 1);
   for (QSpinBox* box : tab.findChildren<QSpinBox*>())

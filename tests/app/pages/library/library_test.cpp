@@ -533,7 +533,10 @@ void LibraryTest::anEmptyMarkPutsNoRunAside() {
 int failing_opens = 0;  // of SQLite
 
 int open_with_faults(const char* path, int flags, int mode) {
-  return failing_opens > 0 && failing_opens-- > 0 ? (errno = EIO, -1) : ::open(path, flags, mode);
+  if (failing_opens == 0) return ::open(path, flags, mode);
+  --failing_opens;
+  errno = EIO;
+  return -1;
 }
 
 void LibraryTest::aFaultOfTheDiskPutsNoRunAside() {

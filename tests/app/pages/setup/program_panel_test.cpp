@@ -71,7 +71,7 @@ void ProgramPanelTest::recordAgainTakesTheLevelThatIsChosen() {
   QStringList command;
   ws::prof::PythonLevel level{};
   connect(&panel, &ProgramPanel::recordWanted, this,
-          [&](const QStringList& words, const ws::prof::RecordOptions& options) { command = words, level = options.python; });
+          [&](const QStringList& words, const ws::prof::RecordOptions& options) { command = words; level = options.python; });
   panel.findChild<SegmentedRow*>()->setValue("lines");
   panel.findChild<QPushButton*>()->click();
   QCOMPARE(command, QStringList({"python3", "my train.py"}));

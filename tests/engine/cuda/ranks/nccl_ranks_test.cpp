@@ -21,8 +21,8 @@ int g_peer_access = 0, g_shared_bytes = 0;  // of the made GPUs
 // There is no GPU. These definitions come before the CUDA runtime's.
 extern "C" {
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) { return *value = g_peer_access, cudaSuccess; }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) { return *value = g_shared_bytes, cudaSuccess; }
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) { *value = g_peer_access; return cudaSuccess; }
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) { *value = g_shared_bytes; return cudaSuccess; }
 }
 
 namespace ws::cuda {

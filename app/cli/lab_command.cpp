@@ -134,9 +134,9 @@ std::optional<LabResult> watch_lab(const LabArguments& a, app::RemoteRun& run, L
   ProgressLine line(stderr);
   std::optional<LabResult> whole;
   const auto take = [&](const app::RemoteUpdate& update) {
-    for (const std::string& text : update.told) {
-      const json told = parse_json(text, "A point");
-      const JsonInput in(told, "");
+    for (const std::string& text : update.results) {
+      const json result = parse_json(text, "A point");
+      const JsonInput in(result, "");
       if (in.at("whole").there()) whole = lab_result_from_json(in.at("whole").value());
       if (!in.at("lab").there()) continue;
       for (const LabPoint& point : lab_result_from_json(in.at("lab").value()).points) lines.point(point);

@@ -36,10 +36,10 @@ class Page {
 
   // Title, picture and caption stay together.
   void figure(const ReportFigure& figure) {
-    constexpr double kRoom = kHeight - 2 * kPageMargin - 90;  // page height without title and caption
+    constexpr double kPageSpace = kHeight - 2 * kPageMargin - 90;  // page height without title and caption
     constexpr double kWords = 74, kLeastScale = 0.82;         // shrink a little to avoid a new page
     const double whole = figure.drawing.height, left = kHeight - kPageMargin - y_ - kWords - 1;
-    const double scale = std::min(1.0, (left >= kLeastScale * whole ? left : kRoom) / whole), height = whole * scale;
+    const double scale = std::min(1.0, (left >= kLeastScale * whole ? left : kPageSpace) / whole), height = whole * scale;
     turn(height + kWords);
     text(QString::fromStdString(figure.title), 15, 600);
     paint_drawing(painter_, figure.drawing, {kPageMargin, y_}, scale);

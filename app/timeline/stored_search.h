@@ -49,14 +49,14 @@ StoredSums sums_in(const prof::Trace& trace, TimeRange range);  // only spans in
 class StoredSearch {
  public:
   bool busy() const { return job_.running(); }
-  void giveUp() { job_.drop(); }
+  void cancel() { job_.drop(); }
 
   // Returns false if the run has no file. `done` gets the answer, how many spans could not be read, and the
   // problem if there is no answer.
   template <class Answer>
   bool ask(const Run& run, std::function<Answer(prof::StoredSpans&)> work,
            std::function<void(const Answer&, size_t unread, const QString& problem)> done) {
-    giveUp();
+    cancel();
     if (run.path.isEmpty()) return false;
     const auto answer = std::make_shared<Answer>();
     const auto unread = std::make_shared<size_t>(0);

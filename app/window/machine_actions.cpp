@@ -104,7 +104,7 @@ void MachineActions::refused(const QString& sentence) {
   emit changed();
   std::vector<NoticeAction> actions;
   if (copy_helps) actions.push_back({tr("Copy Warpsight there…"), [this, address] { askToCopy(address); }});
-  notice_->tell(sentence, std::move(actions));
+  notice_->showText(sentence, std::move(actions));
 }
 
 // Looks at the machine first, so that the question can say how much is copied where.
@@ -117,8 +117,8 @@ void MachineActions::askToCopy(const QString& address) {
                                              (program_file().parent_path() / "warpsight").string());
       },
       [this, copy, address](const QString& problem) {
-        if (!problem.isEmpty()) return notice_->tell(problem);
-        notice_->tell(QString::fromStdString((*copy)->question()),
+        if (!problem.isEmpty()) return notice_->showText(problem);
+        notice_->showText(QString::fromStdString((*copy)->question()),
                       {{tr("Copy"), [this, copy, address] { copyAndConnect(*copy->get(), address); }}});
       });
 }
@@ -128,7 +128,7 @@ void MachineActions::copyAndConnect(const ServerCopy& copy, const QString& addre
   workspace_.say(tr("Copying Warpsight there…"), false);
   copying_.start([copy](const Job::Side&) { copy.copy(); },
                  [this, address](const QString& problem) {
-                   if (!problem.isEmpty()) return notice_->tell(problem);
+                   if (!problem.isEmpty()) return notice_->showText(problem);
                    workspace_.say(tr("Copied."), false);
                    connectTo(address);
                  });

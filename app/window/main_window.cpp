@@ -195,7 +195,7 @@ void MainWindow::connectWorkspace() {
 }
 
 void MainWindow::connectPages() {
-  connect(&workspace_, &Workspace::said, this, &MainWindow::tell);
+  connect(&workspace_, &Workspace::said, this, &MainWindow::showSentence);
   connect(&workspace_, &Workspace::concluded, this, &MainWindow::conclude);
   connect(&workspace_, &Workspace::openWanted, this, [this](const QString& path) { openFile(path); });
   connect(&workspace_, &Workspace::fileWanted, this, &MainWindow::chooseFile);
@@ -332,11 +332,11 @@ void MainWindow::refreshBars() {
   offerPages(bar_->showsProgram());
 }
 
-void MainWindow::tell(const QString& sentence, bool problem) {
+void MainWindow::showSentence(const QString& sentence, bool problem) {
   status_->say(sentence, problem);
   if (sentence.isEmpty()) return notice_->dismiss();
   if (!problem || programs_->offerRestartIfGpuLost(sentence)) return;
-  opening_ ? notice_->add(sentence) : notice_->tell(sentence);
+  opening_ ? notice_->add(sentence) : notice_->showText(sentence);
 }
 
 // Recordings, sweeps and passwords for ssh need it. A training does not.
@@ -344,7 +344,7 @@ void MainWindow::checkTemporaryFolder() {
   try {
     temporary_folder();
   } catch (const Failure& problem) {
-    tell(QString::fromUtf8(problem.what()) + ".", true);
+    showSentence(QString::fromUtf8(problem.what()) + ".", true);
   }
 }
 

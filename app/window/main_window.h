@@ -87,7 +87,7 @@ class MainWindow : public QMainWindow {
   void rememberFile(const QString& path);
   QStringList recentFiles() const;
   void saveCopy();
-  void tell(const QString& sentence, bool problem);
+  void showSentence(const QString& sentence, bool problem);
   void showRuns();
   void offerPages(bool program);
   void showDevice();

@@ -40,7 +40,7 @@ NoticeBar::NoticeBar(QWidget* parent, int height)
 
 QString NoticeBar::text() const { return isHidden() ? QString() : sentence_->text(); }
 
-void NoticeBar::tell(const QString& sentence, std::vector<NoticeAction> actions) {
+void NoticeBar::showText(const QString& sentence, std::vector<NoticeAction> actions) {
   show(sentence, std::move(actions), true);
 }
 
@@ -50,7 +50,7 @@ void NoticeBar::conclude(const QString& sentence, std::vector<NoticeAction> acti
 
 void NoticeBar::add(const QString& sentence) {
   const QStringList lines = text().isEmpty() || !problem_ ? QStringList() : text().split('\n');
-  if (!lines.contains(sentence)) tell((lines + QStringList{sentence}).join('\n'));
+  if (!lines.contains(sentence)) showText((lines + QStringList{sentence}).join('\n'));
 }
 
 void NoticeBar::show(const QString& sentence, std::vector<NoticeAction> actions, bool problem) {

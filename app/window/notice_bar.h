@@ -23,7 +23,7 @@ class NoticeBar : public QWidget {
   NoticeBar(QWidget* parent, int height);
   void keepTo(QWidget* column);  // the place for longer messages
   // Stays until it is dismissed, replaced or out of date.
-  void tell(const QString& sentence, std::vector<NoticeAction> actions = {});
+  void showText(const QString& sentence, std::vector<NoticeAction> actions = {});
   void add(const QString& sentence);  // appends a line
   // Good news: a lesson has ended.
   void conclude(const QString& sentence, std::vector<NoticeAction> actions = {});

@@ -76,7 +76,7 @@ void ProgramActions::recorded(Run* run, const QString& path) {
 // The driver gives this process no new context, but a new process gets one.
 bool ProgramActions::offerRestartIfGpuLost(const QString& sentence) {
   if (!gpu_lost_()) return false;
-  notice_->tell(tr("%1 Your runs are kept. Restart Warpsight to use the GPU again.").arg(sentence),
+  notice_->showText(tr("%1 Your runs are kept. Restart Warpsight to use the GPU again.").arg(sentence),
                 {{tr("Restart Warpsight"), [this] { restart(); }}});
   return true;
 }
@@ -85,7 +85,7 @@ void ProgramActions::restart() {
   if (!guard_->mayClose([this] { restart(); })) return;
   emit aboutToRestart();
   if (!restarter_({"--runs", workspace_.library()->folder()}))
-    return notice_->tell(tr("Warpsight could not restart itself. Close it and start it by hand."));
+    return notice_->showText(tr("Warpsight could not restart itself. Close it and start it by hand."));
   window_->close();
 }
 

@@ -107,26 +107,26 @@ void ProgressCell::paintEvent(QPaintEvent*) {
 NumberCell::NumberCell(const QString& caption, QWidget* parent) : QWidget(parent), caption_(caption) {
   setFixedHeight(44);
   setAccessibleName(caption);
-  keepRoom();
+  keepSpace();
 }
 
 void NumberCell::setCaption(const QString& caption, bool warns) {
   if (caption == caption_) return;
   caption_ = caption, warns_ = warns;
   setAccessibleName(caption);
-  keepRoom();
+  keepSpace();
   update();
 }
 
 void NumberCell::setValue(const QString& value, const QString& unit, const QString& note) {
   value_ = value, unit_ = note.isEmpty() ? unit : unit + "  " + note;
   setAccessibleDescription(value + " " + unit_);
-  keepRoom();
+  keepSpace();
   update();
 }
 
 // A shorter number keeps its width, so that its neighbours do not move.
-void NumberCell::keepRoom() {
+void NumberCell::keepSpace() {
   const double caption = QFontMetricsF(ui_font(11)).horizontalAdvance(caption_);
   const double number = number_width(ui_font(14, 600), value_) +
                         (unit_.isEmpty() ? 0 : QFontMetricsF(ui_font(11)).horizontalAdvance(unit_) + 4);

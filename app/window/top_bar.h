@@ -48,7 +48,7 @@ class NumberCell : public QWidget {
   void paintEvent(QPaintEvent*) override;
 
  private:
-  void keepRoom();
+  void keepSpace();
 
   QString caption_, value_, unit_;  // the unit, and a note behind it
   bool warns_ = false;

@@ -123,7 +123,7 @@ void Choices::set(const QString& key, const QString& value) {
   try {
     set_field(spec_, key.toStdString(), value.toStdString());
   } catch (const Failure& problem) {
-    emit told(QString::fromUtf8(problem.what()), true);
+    emit said(QString::fromUtf8(problem.what()), true);
     return;
   }
   if (key == "data.name") {
@@ -137,13 +137,13 @@ bool Choices::usePreset(const QString& name) {
   try {
     spec_ = preset_ = load_spec(name.toStdString());
   } catch (const Failure& problem) {
-    emit told(QString::fromUtf8(problem.what()), true);
+    emit said(QString::fromUtf8(problem.what()), true);
     return false;
   }
   fit_later_ = !cuda_known_;
   const QStringList notes = cuda_known_ ? fit() : QStringList();
   setSpec(spec_);
-  if (!notes.isEmpty()) emit told(notes.join(' '), false);
+  if (!notes.isEmpty()) emit said(notes.join(' '), false);
   return true;
 }
 
@@ -170,7 +170,7 @@ void Choices::setCuda(bool cuda) {
   cuda_ = cuda, cuda_known_ = true;
   const QStringList notes = std::exchange(fit_later_, false) ? fit() : QStringList();
   emit changed();
-  if (!notes.isEmpty()) emit told(notes.join(' '), false);
+  if (!notes.isEmpty()) emit said(notes.join(' '), false);
 }
 
 QStringList Choices::fit() {

@@ -24,7 +24,7 @@ class Choices : public QObject {
   void setSpec(const RunSpec& spec);                 // also the preset
   void edit(const RunSpec& spec);                    // the preset stays
   void set(const QString& key, const QString& value);
-  bool usePreset(const QString& name);  // returns false if there is none; `told` says why
+  bool usePreset(const QString& name);  // returns false if there is none; `said` reports why
   void useDefaults();                   // as far as this machine can run them
 
   // The problem with the choices on this machine and the field to change, or the memory that the run will need.
@@ -49,7 +49,7 @@ class Choices : public QObject {
  signals:
   void changed();
   // What was changed to fit the machine, or why a choice was rejected.
-  void told(const QString& sentence, bool problem);
+  void said(const QString& sentence, bool problem);
   void traceLevelChanged(ws::prof::TraceLevel level);
   void traceExtrasChanged(const ws::app::TraceExtras& extras);
 

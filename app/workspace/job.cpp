@@ -9,7 +9,7 @@ namespace ws::app {
 Job::Side::Side(Job* job, std::shared_ptr<Task> task)
     : job_(job), task_(std::move(task)), cancelled_(task_, &task_->cancelled) {}
 
-void Job::Side::tell(std::function<void()> news) const {
+void Job::Side::post(std::function<void()> news) const {
   const auto deliver = [task = task_, news = std::move(news)] {
     if (!task->dropped) news();
   };

@@ -20,7 +20,7 @@ class Job : public QObject {
    public:
     Side(Job* job, std::shared_ptr<Task> task);
     const std::shared_ptr<std::atomic<bool>>& cancelled() const { return cancelled_; }
-    void tell(std::function<void()> news) const;  // on the window's thread, unless the work was dropped
+    void post(std::function<void()> news) const;  // on the window's thread, unless the work was dropped
 
    private:
     Job* job_;

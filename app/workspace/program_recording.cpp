@@ -120,8 +120,8 @@ void ProgramRecording::drain(bool over) {
   std::string text = printed();
   for (; over && !text.empty(); text = printed()) output_.add(text, false, update.messages);
   output_.add(text, over, update.messages);
-  const bool told = !update.traces.empty() || !update.steps.empty() || !update.epochs.empty() || !update.messages.empty();
-  if (run_ && told) run_->apply(std::move(update));
+  const bool any_news = !update.traces.empty() || !update.steps.empty() || !update.epochs.empty() || !update.messages.empty();
+  if (run_ && any_news) run_->apply(std::move(update));
 }
 
 void ProgramRecording::poll() {

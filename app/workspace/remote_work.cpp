@@ -29,7 +29,7 @@ void RemoteWork::stop() {
 }
 
 void RemoteWork::take(const RemoteUpdate& update) {
-  if (!update.told.empty()) emit told(update.told);
+  if (!update.results.empty()) emit received(update.results);
   for (const RunMessage& message : update.run.messages) {
     const QString text = QString::fromStdString(message.text);
     if (message.problem) problem_ = text;
@@ -73,9 +73,9 @@ RemoteWork* FollowedWork::follow(std::unique_ptr<RemoteWork> work, Ended ended) 
   QObject::connect(work_.get(), &RemoteWork::ended, work_.get(),
                    [this, ended = std::move(ended)](const QString& problem) {
                      RemoteWork* over = work_.release();  // it is sending this signal
-                     const Ended tell = ended;
+                     const Ended call = ended;
                      over->deleteLater();
-                     tell(problem);
+                     call(problem);
                    });
   return work_.get();
 }

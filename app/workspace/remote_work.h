@@ -37,7 +37,7 @@ class RemoteWork : public QObject {
   void stop();
 
  signals:
-  void told(const std::vector<std::string>& json_texts);  // everything since the last time
+  void received(const std::vector<std::string>& json_texts);  // everything since the last time
   void printed(const QString& line);
   void ended(const QString& problem);  // all files are here; empty: no problem. It may be deleted then
 

@@ -74,11 +74,11 @@ void RunLibrary::insert(Run* run) {
   const auto at =
       std::find_if(runs_.begin(), runs_.end(), [run](const Run* other) { return other->created < run->created; });
   runs_.insert(at, run);
-  giveUpLetterOfAnother(*run);
+  freeLetterOfAnother(*run);
 }
 
 // A copy of a run file comes with the letter of the original.
-void RunLibrary::giveUpLetterOfAnother(Run& run) const {
+void RunLibrary::freeLetterOfAnother(Run& run) const {
   const auto same = [&](const Run* other) { return other != &run && other->letter == run.letter; };
   if (run.slot < 0 && std::ranges::any_of(runs_, same)) run.letter = -1;
 }
@@ -118,7 +118,7 @@ bool RunLibrary::readFolder() {
       continue;
     }
     if (aside_.holds(file)) {
-      if (!told_.contains(path)) putAside(file, tr("it could not be read before"));
+      if (!reported_.contains(path)) putAside(file, tr("it could not be read before"));
       continue;
     }
     if (const auto later = later_.constFind(path); later != later_.cend() && !later->next.hasExpired()) continue;
@@ -147,7 +147,7 @@ void RunLibrary::readNew(Run& run, const QString& path) {
   } catch (const std::exception&) {
     read_summary(run, path);
   }
-  told_.remove(absolute);
+  reported_.remove(absolute);
   later_.remove(absolute);
 }
 
@@ -162,7 +162,7 @@ bool RunLibrary::readAgain(Run* run) {
     emit failed(unreadable(run->path, QString::fromUtf8(problem.what())));
     return false;
   }
-  giveUpLetterOfAnother(*run);
+  freeLetterOfAnother(*run);
   run->loaded = was_loaded && !was_elsewhere;  // it continued: the data read before is old
   if (run->slot >= 0) loadDetails(run);
   run->announce();
@@ -170,12 +170,12 @@ bool RunLibrary::readAgain(Run* run) {
 }
 
 // Reports ticked runs again: the page in front was shown before the run had its trace.
-void RunLibrary::tellTicked(const Run& run) {
+void RunLibrary::reportTicked(const Run& run) {
   if (run.slot >= 0) emit tickedChanged();
 }
 
 void RunLibrary::putAside(const QFileInfo& file, const QString& why) {
-  told_.insert(file.absoluteFilePath());
+  reported_.insert(file.absoluteFilePath());
   aside_.put(file);
   emit failed(
       tr("%1 It is put aside; open it to try again.").arg(as_sentence(unreadable(file.absoluteFilePath(), why))));
@@ -188,8 +188,8 @@ void RunLibrary::leaveOut(const QFileInfo& file, const std::exception& problem) 
   later.wait_ms = std::clamp(2 * later.wait_ms, kFirstWaitMs, kLongestWaitMs);
   later.next.setRemainingTime(later.wait_ms);
   QTimer::singleShot(later.wait_ms + 50, this, &RunLibrary::refresh);
-  if (told_.contains(path)) return;
-  told_.insert(path);
+  if (reported_.contains(path)) return;
+  reported_.insert(path);
   emit failed(
       tr("%1 Warpsight tries again by itself.").arg(as_sentence(unreadable(path, QString::fromUtf8(problem.what())))));
 }
@@ -314,7 +314,7 @@ void RunLibrary::loadDetails(Run* run) {
     if (!guard) return;
     if (*details) {
       const std::vector<std::string> damage = (*details)->reader->problems();
-      give_details(*guard, std::move(**details)), tellTicked(*guard);
+      give_details(*guard, std::move(**details)), reportTicked(*guard);
       if (!damage.empty())
         emit failed(tr("Not all of %1 can be read: %2. The Log lists what is missing.")
                         .arg(QFileInfo(guard->path).fileName(), QString::fromStdString(damage.front())));

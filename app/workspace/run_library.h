@@ -68,9 +68,9 @@ class RunLibrary : public QObject {
   void readNew(Run& run, const QString& path);
   bool readAgain(Run* run);
   void insert(Run* run);
-  void giveUpLetterOfAnother(Run& run) const;
+  void freeLetterOfAnother(Run& run) const;
   void loadDetails(Run* run);
-  void tellTicked(const Run& run);
+  void reportTicked(const Run& run);
   void showSelected();
   void forget(Run* run);
   RunId newest() const;
@@ -87,7 +87,7 @@ class RunLibrary : public QObject {
   RunTrash trash_;
   QSet<QString> reserved_;
   AsideFiles aside_;
-  QSet<QString> told_;  // files put aside or left out that were reported
+  QSet<QString> reported_;  // files put aside or left out that were reported
   struct Later {
     int wait_ms = 0;
     QDeadlineTimer next;

@@ -131,7 +131,7 @@ class Interpreter final : public Executor {
       buffer.offset = values[i].empty() ? -1 : alone.arena_bytes;
       if (!values[i].empty()) alone.arena_bytes += (buffer.bytes() + 255) / 256 * 256;
     }
-    bound_.memory.told = false;
+    bound_.memory.traced = false;
     bound_.bind(alone, model_, plan.spec.model.loss, weights_);
     lr_ = kAloneRate, loss_scale_ = 1;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -174,7 +174,7 @@ class Interpreter final : public Executor {
     if (bound.plan.id.empty()) {
       RunSpec spec = spec_;
       spec.exec.allocator = Allocator::Arena;
-      bound.memory.told = false;
+      bound.memory.traced = false;
       bound.bind(compile_evaluation(spec, model_, rows).plan, model_, spec_.model.loss, weights_);
     }
     bound.refresh_shadows();

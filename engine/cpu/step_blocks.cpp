@@ -18,7 +18,7 @@ void* new_block(int64_t bytes) {
 }  // namespace
 
 void StepBlocks::note(prof::MemoryAction action, const void* data, int64_t bytes, prof::OpTag op) const {
-  if (!told) return;
+  if (!traced) return;
   const char* owner = kind_ == Allocator::Direct ? "malloc" : kind_ == Allocator::Arena ? "arena" : "caching";
   prof::note_memory({action, reinterpret_cast<uint64_t>(data), static_cast<uint64_t>(bytes), op, owner});
 }

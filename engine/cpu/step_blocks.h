@@ -25,7 +25,7 @@ class StepBlocks {
 
   MemoryUse use;
   AllocatorCalls calls;
-  bool told = true;  // report to the trace; false for evaluations, whose memory belongs to no step
+  bool traced = true;  // report to the trace; false for evaluations, whose memory belongs to no step
 
  private:
   struct Block {

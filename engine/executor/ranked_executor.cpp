@@ -215,7 +215,7 @@ class RankedExecutor final : public Executor {
     };
     for (size_t i = 1; i < ranks_.size(); ++i) threads_[i - 1]->start([&guarded, i] { guarded(i); });
     guarded(0);
-    if (group_->patience() && of_steps) give_up_on_late(*group_->patience());
+    if (group_->patience() && of_steps) time_out_late(*group_->patience());
     for (auto& thread : threads_) thread->wait();
     if (const auto problem = std::exchange(first_problem_, nullptr)) std::rethrow_exception(problem);
   }
@@ -227,7 +227,7 @@ class RankedExecutor final : public Executor {
     return std::min(left, static_cast<size_t>(std::max<int64_t>(1, alike)));
   }
 
-  void give_up_on_late(std::chrono::milliseconds patience) {
+  void time_out_late(std::chrono::milliseconds patience) {
     for (size_t i = 0; i < threads_.size(); ++i)
       if (!threads_[i]->wait_for(patience)) group_->abandon(late_ranks_text(std::to_string(i + 1), patience));
   }

@@ -108,11 +108,11 @@ RankChannel::~RankChannel() {
 
 void RankChannel::loop() {
   while (!ending_) {
-    const auto hears = [this](std::chrono::milliseconds slice) {
+    const auto received = [this](std::chrono::milliseconds slice) {
       beat();
       return ending_ || ready(socket_, POLLIN, slice);
     };
-    if (!wait_awake(rank_patience(), hears)) {
+    if (!wait_awake(rank_patience(), received)) {
       broke(peer_ + silence());
       break;
     }

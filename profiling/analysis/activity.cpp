@@ -18,13 +18,13 @@ struct LaneEdge {
 std::vector<LaneEdge> lane_edges(const Trace& trace, TimeNs begin, TimeNs end) {
   std::vector<LaneEdge> edges;
   for (const Track& track : trace.tracks()) {
-    const bool rests = untraced(track);
-    if (!rests && !on_gpu(track)) continue;
+    const bool is_pause = untraced(track);
+    if (!is_pause && !on_gpu(track)) continue;
     each_span(track, begin, end, [&](const Span& span) {
       const bool copy = span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset;
       const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
-      if (from >= to || !(rests || copy || is_kernel(span))) return;
-      const Lane what = rests ? kRestLane : copy ? kCopyLane : kKernelLane;
+      if (from >= to || !(is_pause || copy || is_kernel(span))) return;
+      const Lane what = is_pause ? kRestLane : copy ? kCopyLane : kKernelLane;
       edges.push_back({from, what, 1});
       edges.push_back({to, what, -1});
     });

@@ -210,18 +210,18 @@ class Matcher {
       size_t rank;
       std::span<const uint32_t> calls;
     };
-    std::vector<Rest> rests;
-    for (const size_t r : taking_part) rests.push_back({r, of[r]});
-    while (!rests.empty()) {
+    std::vector<Rest> remaining;
+    for (const size_t r : taking_part) remaining.push_back({r, of[r]});
+    while (!remaining.empty()) {
       TimeNs end = kAlways;
-      for (const Rest& rest : rests) end = std::min(end, call(rest.rank, rest.calls[0]).end);
+      for (const Rest& rest : remaining) end = std::min(end, call(rest.rank, rest.calls[0]).end);
       const size_t row = add_rows(kind, 1);
-      for (Rest& rest : rests) {
+      for (Rest& rest : remaining) {
         if (call(rest.rank, rest.calls[0]).begin > end + error) continue;
         matched_.indices[row * matched_.ranks + rest.rank] = rest.calls[0];
         rest.calls = rest.calls.subspan(1);
       }
-      std::erase_if(rests, [](const Rest& rest) { return rest.calls.empty(); });
+      std::erase_if(remaining, [](const Rest& rest) { return rest.calls.empty(); });
     }
   }
 

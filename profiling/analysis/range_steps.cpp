@@ -109,8 +109,8 @@ void RangeSteps::look_for_complete(const Kernels& kernels, TimeNs now, bool over
   if (launches_known()) {
     const Row* const row = busiest();
     until = std::exchange(seen_before_, row ? row->launched_until : -kAlways);
-    const auto given_up = [&](const Launch& launch) { return launch.seen || !ours_[launch.thread] || launch.start < late; };
-    while (looked_ < launches_.size() && given_up(launches_[looked_])) ++looked_;
+    const auto skipped = [&](const Launch& launch) { return launch.seen || !ours_[launch.thread] || launch.start < late; };
+    while (looked_ < launches_.size() && skipped(launches_[looked_])) ++looked_;
     if (looked_ < launches_.size()) until = std::min(until, launches_[looked_].start);
   } else {
     TimeNs newest = -kAlways;

@@ -330,7 +330,7 @@ class RankComparison {
     used_ = steps.size() - first_used_;
   }
   // A step of a pipeline waits for messages by its nature, so that no rank is late to them if there are collectives.
-  bool tells_lateness(size_t match) const {
+  bool shows_lateness(size_t match) const {
     return only_messages_ || !is_point_to_point(found_.kinds[matched_.kinds[match]]);
   }
   bool is_used(size_t match) const { return step_index_[match] >= static_cast<int64_t>(first_used_); }
@@ -348,7 +348,7 @@ class RankComparison {
     each_call(match, [&](size_t r, const CollectiveCall& one) {
       const size_t place = rows_[r];
       ++report_.ranks[place].collectives;
-      if (tells_lateness(match)) {
+      if (shows_lateness(match)) {
         float& late = report_.lateness[place * report_.steps.size() + step];
         const auto now = static_cast<float>(micros(one.begin - all.first));
         late = late >= now ? late : now;  // also replaces NaN

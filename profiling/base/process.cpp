@@ -67,7 +67,7 @@ Process::Process(const std::vector<std::string>& command, Output output, const E
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (output != Output::Ours) posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  if (output == Output::HeardWithErrors) posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  if (output == Output::CapturedWithErrors) posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
   if (!place.output.empty()) {
     constexpr int kAdd = O_WRONLY | O_CREAT | O_APPEND;
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, place.output.c_str(), kAdd, 0600);

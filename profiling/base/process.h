@@ -11,7 +11,7 @@ namespace ws {
 
 class Process {
  public:
-  enum class Output { Ours, Heard, HeardWithErrors };  // where it writes to; output() returns all but Ours
+  enum class Output { Ours, Captured, CapturedWithErrors };  // where it writes to; output() returns all but Ours
   using Environment = std::map<std::string, std::string>;
 
   struct Place {

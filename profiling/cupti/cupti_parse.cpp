@@ -271,8 +271,8 @@ void RecordParser::retry_waiting(bool last) {
   size_t kept = 0;
   for (Waiting& waiting : waiting_) {
     join(waiting.span, waiting.node);
-    const bool give_up = last || ++waiting.rounds >= kRounds;
-    if (waiting.span.op == kNoOp && !give_up) {
+    const bool timed_out = last || ++waiting.rounds >= kRounds;
+    if (waiting.span.op == kNoOp && !timed_out) {
       waiting_[kept++] = waiting;
       continue;
     }

@@ -603,12 +603,12 @@ void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
     }
   }
   MarkedThread& thread = Marks::thread();
-  const uint32_t told = std::exchange(thread.launch_count, 0);  // valid for one launch
+  const uint32_t steps = std::exchange(thread.launch_count, 0);  // valid for one launch
   if (!kernels_on_.load(std::memory_order_relaxed)) return;
   HostEvent event;
   event.type = HostEventType::GraphLaunch;
-  event.a = told ? thread.launch_first : thread.work_step();
-  event.b = told ? told : 1;
+  event.a = steps ? thread.launch_first : thread.work_step();
+  event.b = steps ? steps : 1;
   event.correlation = call.correlationId;
   thread.push(event);
 }

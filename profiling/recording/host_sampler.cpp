@@ -60,7 +60,7 @@ void HostSampler::stop() {
   if (stopping_.exchange(true)) return;
   thread_.join();
   const int64_t now = steady_ns();
-  for (const auto& [thread, open] : open_) tell(open, now);
+  for (const auto& [thread, open] : open_) report(open, now);
 }
 
 void HostSampler::run() {
@@ -121,7 +121,7 @@ std::vector<uint64_t> HostSampler::native_of(const StackOfThread& stack) {
 void HostSampler::keep(Open& open, uint32_t stack, int64_t now) {
   open.seen = true;
   if (open.stack == stack && now - open.begin < kLongest) return;
-  tell(open, now);
+  report(open, now);
   open.stack = stack, open.begin = now;
 }
 
@@ -165,13 +165,13 @@ void HostSampler::sample() {
   sample_natives(now);
   for (auto at = open_.begin(); at != open_.end();) {
     const bool seen = std::exchange(at->second.seen, false);
-    if (!seen) tell(at->second, now);
+    if (!seen) report(at->second, now);
     at = seen ? std::next(at) : open_.erase(at);
   }
   last_ = now;
 }
 
-void HostSampler::tell(const Open& open, int64_t end) const {
+void HostSampler::report(const Open& open, int64_t end) const {
   if (HostNotes* const notes = options_.notes(); notes && open.stack != kNowhere)
     notes->sample(std::string(kSamplesOf) + open.name, open.stack, open.begin, end);
 }

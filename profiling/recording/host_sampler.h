@@ -49,7 +49,7 @@ class HostSampler {
   static std::vector<CodeFrame> frames_of(const StackOfThread& stack, const std::vector<uint64_t>& native);
   void sample_natives(int64_t now);
   void keep(Open& open, uint32_t stack, int64_t now);
-  void tell(const Open& open, int64_t end) const;
+  void report(const Open& open, int64_t end) const;
 
   Options options_;
   HostNotes* notes_ = nullptr;  // during a sample

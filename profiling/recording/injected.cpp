@@ -93,7 +93,7 @@ CollectorOptions collector_options() {
 
 // Asks the server to make this process a job. Its children belong to the same job: they get the same variables.
 void become_job(const std::string& server) {
-  Process starter({server, "follow", std::to_string(getpid())}, Process::Output::Heard);
+  Process starter({server, "follow", std::to_string(getpid())}, Process::Output::Captured);
   std::string answer;
   while (const auto more = starter.output(1000)) answer += *more;
   starter.wait();
@@ -141,11 +141,11 @@ void begin(bool by_driver) {
 }
 
 // At other levels CUPTI reports it.
-void hear_without_cupti(bool driver_starts) {
+void watch_without_cupti(bool driver_starts) {
   const RecordOptions asked = options_of_environment();
   if (asked.level != TraceLevel::Collectives) return;
-  hear_nccl();
-  if (asked.captures) hear_profiler_calls(driver_starts);
+  watch_nccl();
+  if (asked.captures) watch_profiler_calls(driver_starts);
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ void begin_recording(bool by_driver) {
   else
     return;
   finish_when_it_exits();
-  if (recorder()) hear_without_cupti(by_driver);
+  if (recorder()) watch_without_cupti(by_driver);
   if (by_driver && recorder() && options_of_environment().python == PythonLevel::Lines) {
     sample_native_program();
     ProgramRanges::instance().find_native_frames(with_native_frames);

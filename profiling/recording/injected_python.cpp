@@ -227,13 +227,13 @@ WARPSIGHT_SHOWN const char* warpsight_why_not(const char* hook, const char* vers
 }
 
 // The caller of these holds the interpreter's lock.
-WARPSIGHT_SHOWN int warpsight_hear_modules(void* function, void* learn) {
-  return attempt([=] { return recorder() && python().complete() && ws::prof::hear_modules(function, learn); });
+WARPSIGHT_SHOWN int warpsight_watch_modules(void* function, void* learn) {
+  return attempt([=] { return recorder() && python().complete() && ws::prof::watch_modules(function, learn); });
 }
 WARPSIGHT_SHOWN void warpsight_forget_module(const void* module) { ws::prof::forget_module(module); }
 WARPSIGHT_SHOWN void warpsight_learn_optimizers(void* learn, int ranges) { ws::prof::learn_optimizers(learn, ranges != 0); }
-WARPSIGHT_SHOWN int warpsight_hear_optimizer(void* function) {
-  return recorder() && python().complete() && ws::prof::hear_optimizer(function);
+WARPSIGHT_SHOWN int warpsight_watch_optimizer(void* function) {
+  return recorder() && python().complete() && ws::prof::watch_optimizer(function);
 }
 WARPSIGHT_SHOWN void warpsight_forget_leader() { ws::prof::forget_leader(); }
 WARPSIGHT_SHOWN void warpsight_after_steps(void* then, int wanted) { ws::prof::after_steps(then, wanted != 0); }
@@ -289,7 +289,7 @@ WARPSIGHT_SHOWN void warpsight_sampler_start(void* thread_name, void* learned, i
     python().unlock(lock);
     return copy;
   };
-  const auto tell_learned = [learned] {
+  const auto report_learned = [learned] {
     const int lock = python().lock();
     if (void* none = python().call(learned, nullptr))
       python().decrease(none);
@@ -297,7 +297,7 @@ WARPSIGHT_SHOWN void warpsight_sampler_start(void* thread_name, void* learned, i
       python().clear();
     python().unlock(lock);
   };
-  g_sampler = new HostSampler({.thread_name = name_of, .learned = tell_learned, .native = native != 0, .notes = notes_in_capture});
+  g_sampler = new HostSampler({.thread_name = name_of, .learned = report_learned, .native = native != 0, .notes = notes_in_capture});
 }
 
 // Call it before the interpreter ends, without the interpreter's lock.

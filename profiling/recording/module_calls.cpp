@@ -61,9 +61,9 @@ Object module_called(Object function, Object const* arguments, size_t count, Obj
 
 }  // namespace
 
-bool hear_modules(Object function, Object learn) {
+bool watch_modules(Object function, Object learn) {
   Interpreter::instance().increase(learn), g_learn = learn;
-  return hear_calls(function, learn, module_called, g_call);
+  return watch_calls(function, learn, module_called, g_call);
 }
 
 void forget_module(const void* module) {

@@ -7,9 +7,9 @@ namespace ws::prof {
 // `function`: a Python function with the module as its first argument. `learn`: a Python function (module, phase) that
 // returns the module's place. Returns false if this interpreter's functions have a different layout.
 // Threads may call all of these at the same time: a free-threaded Python has no lock.
-bool hear_modules(void* function, void* learn);
+bool watch_modules(void* function, void* learn);
 void forget_module(const void* module);  // it has died, or its place has changed
-// Marks a call of `module` as hear_modules() does, where that is not possible.
+// Marks a call of `module` as watch_modules() does, where that is not possible.
 void enter_module(void* module);
 void leave_module();
 

@@ -9,7 +9,7 @@ namespace ws::prof {
 
 GpuSource nccl_source();  // instead of CUPTI
 // Catches programs that look NCCL's functions up by dlsym() from now on.
-void hear_nccl();
+void watch_nccl();
 
 // A range of NCCL begins on this thread. `moves`: it is a call that moves data. Redirects the calls of libraries that were
 // loaded since the last time, and notes a call that no wrapper sees. Does nothing at other levels.

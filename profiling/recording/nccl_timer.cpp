@@ -250,7 +250,7 @@ void NcclTimer::drain(bool last) {
   for (Gpu* gpu : gpus) {
     const InContext inside(cuda_, gpu->context);
     if (!inside.entered()) {
-      give_up(*gpu);
+      stop_timing(*gpu);
       continue;
     }
     calibrate(*gpu);
@@ -293,7 +293,7 @@ void NcclTimer::calibrate(Gpu& gpu) {
   float ms = 0;
   if (!best) return;
   const Gpu::Anchor& newest = gpu.anchors.back();
-  if (cuda_.event_elapsed(&ms, newest.event, best) != 0) return give_up(gpu);
+  if (cuda_.event_elapsed(&ms, newest.event, best) != 0) return stop_timing(gpu);
   const double since = newest.gpu + std::round(1e6 * static_cast<double>(ms));
   gpu.add({best, middle, since, width, true});
   if (read_.load(std::memory_order_relaxed) == 0) context_->gpu_clock.width = width;
@@ -328,13 +328,13 @@ void NcclTimer::read(Gpu& gpu, bool last) {
   std::unordered_set<const Timed*> drawn;
   for (const auto& [stream, calls] : streams) {
     const auto complete = completed(calls);
-    if (!complete) return give_up(gpu);
+    if (!complete) return stop_timing(gpu);
     if (!places) continue;
     for (size_t i = 0; i < *complete; ++i) {
       const int answer = draw(gpu, *calls[i]);
       // One handle may stand for the default stream of each thread: a later call may be complete before an earlier one.
       if (answer == CudaEvents::kNotReady) continue;
-      if (answer != 0) return give_up(gpu);
+      if (answer != 0) return stop_timing(gpu);
       forget_call(calls[i]->call);
       drawn.insert(calls[i]);
     }
@@ -380,7 +380,7 @@ int NcclTimer::draw(Gpu& gpu, const Timed& timed) {
 }
 
 // After an error of the GPU or the end of its context no event says anything more.
-void NcclTimer::give_up(Gpu& gpu) {
+void NcclTimer::stop_timing(Gpu& gpu) {
   gpu.failed = true;
   const std::lock_guard lock(mutex_);
   context_->batch.losses().dropped_records += gpu.waiting.size() + gpu.ended.size();

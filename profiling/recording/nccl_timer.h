@@ -67,7 +67,7 @@ class NcclTimer final : public GpuTracer {
   void read(Gpu& gpu, bool last);
   std::optional<size_t> completed(const std::vector<const Timed*>& of_stream) const;
   int draw(Gpu& gpu, const Timed& timed);  // the driver's answer: 0, not ready, or an error of the GPU
-  void give_up(Gpu& gpu);
+  void stop_timing(Gpu& gpu);
 
   CudaEvents cuda_;
   bool found_ = false;

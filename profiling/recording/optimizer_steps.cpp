@@ -71,7 +71,7 @@ void end_step() {
   if (active_recorder()) ProgramRanges::instance().step(number);
 }
 
-void tell_after_step() {
+void report_after_step() {
   const Object then = g_after.then.load(std::memory_order_relaxed);
   if (!then || !g_after.now.load(std::memory_order_relaxed)) return;
   const Interpreter& python = Interpreter::instance();
@@ -98,7 +98,7 @@ void learn_optimizers(void* learn, bool ranges) {
 
 void forget_leader() { g_leader.store(nullptr, std::memory_order_relaxed); }
 
-bool hear_optimizer(void* function) { return hear_calls(function, g_learned.function, step_called, g_step_call); }
+bool watch_optimizer(void* function) { return watch_calls(function, g_learned.function, step_called, g_step_call); }
 
 void enter_optimizer(void* optimizer) {
   Open& open = t_open;
@@ -126,7 +126,7 @@ void leave_optimizer(bool failed) {
   }
   if (optimizer != g_leader.load(std::memory_order_relaxed) || g_said.load(std::memory_order_relaxed)) return;
   end_step();
-  if (!failed) tell_after_step();
+  if (!failed) report_after_step();
 }
 
 void begin_program_step() {

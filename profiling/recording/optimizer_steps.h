@@ -12,7 +12,7 @@ void learn_optimizers(void* learn, bool ranges);
 void forget_leader();
 // `function`: a step(), a Python function. Returns false if the caller has to put enter_optimizer() and leave_optimizer()
 // around it.
-bool hear_optimizer(void* function);
+bool watch_optimizer(void* function);
 // A class may call its base's step() inside of its own: that is one call. `failed`: there is an exception.
 void enter_optimizer(void* optimizer);
 void leave_optimizer(bool failed);

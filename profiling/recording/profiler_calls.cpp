@@ -40,7 +40,7 @@ const void* asked_for(const char* name) {
 
 }  // namespace
 
-void hear_profiler_calls(bool driver_starts) {
+void watch_profiler_calls(bool driver_starts) {
   constexpr std::array<int (*)(), 2> kWrappers{starts, stops};
   for (size_t i = 0; i < kProfilerCalls.size(); ++i) {
     void* const real = loaded_function("libcuda.so", kProfilerCalls[i]);

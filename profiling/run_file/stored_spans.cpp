@@ -17,8 +17,8 @@ constexpr TimeNs kEver = kAlways / 2;  // leaves headroom for sums
 
 }  // namespace
 
-StoredSpans::StoredSpans(const std::string& path, std::shared_ptr<const std::atomic<bool>> given_up)
-    : reader_(path), trace_(reader_.outline()), given_up_(std::move(given_up)) {}
+StoredSpans::StoredSpans(const std::string& path, std::shared_ptr<const std::atomic<bool>> cancelled)
+    : reader_(path), trace_(reader_.outline()), cancelled_(std::move(cancelled)) {}
 
 bool StoredSpans::take(size_t track, size_t block, std::vector<Span>& into) {
   try {
@@ -43,7 +43,7 @@ void StoredSpans::each(size_t track, TimeNs begin, TimeNs end, const Visit& visi
   const auto from = std::partition_point(blocks.begin(), blocks.end(),
                                          [begin](const SpanBlock& block) { return block.reach < begin; });
   std::vector<Span> waiting;
-  for (auto b = static_cast<size_t>(from - blocks.begin()); b <= blocks.size() && !given_up(); ++b) {
+  for (auto b = static_cast<size_t>(from - blocks.begin()); b <= blocks.size() && !cancelled(); ++b) {
     const bool over = b == blocks.size() || blocks[b].first >= end;
     const TimeNs sure = over ? end : blocks[b].first;  // all spans that start before this are here
     order_by_start(waiting);
@@ -69,7 +69,7 @@ std::optional<StoredSpans::Found> StoredSpans::previous(size_t track, TimeNs fro
   const auto& starts = trace_.tracks()[track].block_starts;
   std::optional<Found> found;
   TimeNs end = from;
-  while (!found && end > until && !given_up()) {
+  while (!found && end > until && !cancelled()) {
     const auto before = static_cast<size_t>(std::ranges::lower_bound(starts, end) - starts.begin());
     if (before == 0) break;
     const TimeNs begin = std::max(until, starts[before > kBlocksAtOnce ? before - kBlocksAtOnce : 0]);
@@ -115,7 +115,7 @@ std::optional<Span> StoredSpans::slowest_step_on_gpu() {
   };
   // Filling does not change the starts; the copy is a precaution.
   const std::vector<TimeNs> starts = longest->block_starts;
-  for (size_t b = 0; b < starts.size() && !given_up(); b += kBlocksAtOnce) {
+  for (size_t b = 0; b < starts.size() && !cancelled(); b += kBlocksAtOnce) {
     const bool last = b + kBlocksAtOnce >= starts.size();
     const TimeNs begin = b == 0 ? -kEver : starts[b], end = last ? kEver : starts[b + kBlocksAtOnce];
     reader_.fill(trace_, begin, end);
@@ -176,7 +176,7 @@ void StoredSpans::copy(size_t track, TimeNs begin, TimeNs end, Trace& to) {
 
 void StoredSpans::add_unread(Trace& to, TimeNs begin, TimeNs end) const {
   constexpr TimeNs kLongest = TimeNs{1} << 39;  // the longest span that can be stored
-  const TrackId rests = to.track(TrackKind::Overhead, kUntracedTrack, "CPU");
+  const TrackId unread = to.track(TrackKind::Overhead, kUntracedTrack, "CPU");
   for (const auto& [t, b] : unread_) {
     if (!on_gpu(trace_.tracks()[t])) continue;
     const SpanBlock& block = trace_.tracks()[t].blocks[b];
@@ -185,7 +185,7 @@ void StoredSpans::add_unread(Trace& to, TimeNs begin, TimeNs end) const {
       Span rest;
       rest.start = at;
       rest.duration = static_cast<uint64_t>(std::min(until - at, kLongest));
-      to.append(rests, rest);
+      to.append(unread, rest);
     }
   }
 }
@@ -193,7 +193,7 @@ void StoredSpans::add_unread(Trace& to, TimeNs begin, TimeNs end) const {
 Activity StoredSpans::activity(TimeNs begin, TimeNs end) {
   Activity all;
   const std::vector<TimeNs> edges = windows(begin, end);
-  for (size_t w = 0; w + 1 < edges.size() && !given_up(); ++w) {
+  for (size_t w = 0; w + 1 < edges.size() && !cancelled(); ++w) {
     Trace part;
     for (size_t t = 0; t < trace_.tracks().size(); ++t)
       if (on_gpu(trace_.tracks()[t]) || untraced(trace_.tracks()[t])) copy(t, edges[w], edges[w + 1], part);
@@ -214,7 +214,7 @@ std::vector<RangeSum> StoredSpans::sum_by_name(size_t track, TimeNs begin, TimeN
 ReadBlock StoredSpans::reading() {
   return [this](size_t track, size_t block, const UseSpans& use) {
     std::vector<Span> spans;
-    if (!given_up() && take(track, block, spans)) use(spans);
+    if (!cancelled() && take(track, block, spans)) use(spans);
   };
 }
 

@@ -19,12 +19,12 @@ namespace ws::prof {
 
 class StoredSpans {
  public:
-  // `given_up`: another thread sets it to end a running query early.
-  explicit StoredSpans(const std::string& path, std::shared_ptr<const std::atomic<bool>> given_up = nullptr);
+  // `cancelled`: another thread sets it to end a running query early.
+  explicit StoredSpans(const std::string& path, std::shared_ptr<const std::atomic<bool>> cancelled = nullptr);
 
   Trace& trace() { return trace_; }  // names, tracks and the sums of blocks
   size_t unread() const;             // spans that were needed but could not be read
-  bool given_up() const { return given_up_ && given_up_->load(std::memory_order_relaxed); }
+  bool cancelled() const { return cancelled_ && cancelled_->load(std::memory_order_relaxed); }
 
   using Visit = std::function<bool(const Span&)>;
   // Visits the spans that touch [begin, end) in order of start, until `visit` returns false.
@@ -59,7 +59,7 @@ class StoredSpans {
 
   RunFileReader reader_;
   Trace trace_;
-  std::shared_ptr<const std::atomic<bool>> given_up_;
+  std::shared_ptr<const std::atomic<bool>> cancelled_;
   std::set<std::pair<size_t, size_t>> unread_;  // track and block
 };
 

@@ -81,7 +81,7 @@ std::string encode_batch(const TraceBatch& batch) {
   ByteWriter to;
   const auto text = [&to](const std::string& one) { to.text(one); };
   to.each(batch.names, text);
-  to.each(batch.stacks, [&to](const auto& one) { to.value(one.first), to.text(encode_stack(*one.second)); });
+  to.each(batch.stacks, [&to](const auto& one) { to.value(one.first); to.text(encode_stack(*one.second)); });
   to.each(batch.details, [&to](const Detail& one) { write(to, one); });
   to.each(batch.tracks, [&to](const BatchTrack& track) {
     to.value(static_cast<uint8_t>(track.kind));

@@ -298,13 +298,13 @@ bool all_blocks(const Track& track, TimeNs begin, TimeNs end, Test test) {
 
 size_t spans_out_of_memory(const Track& track, TimeNs begin, TimeNs end) {
   size_t count = 0;
-  all_blocks(track, begin, end, [&](const SpanBlock& b) { return count += b.resident() ? 0 : b.count, true; });
+  all_blocks(track, begin, end, [&](const SpanBlock& b) { count += b.resident() ? 0 : b.count; return true; });
   return count;
 }
 
 size_t spans_about(const Track& track, TimeNs begin, TimeNs end) {
   size_t count = 0;
-  all_blocks(track, begin, end, [&](const SpanBlock& b) { return count += b.count, true; });
+  all_blocks(track, begin, end, [&](const SpanBlock& b) { count += b.count; return true; });
   return count;
 }
 

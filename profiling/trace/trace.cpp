@@ -132,7 +132,7 @@ const std::shared_ptr<const CodeStack>& Trace::shared_stack(NameId id) const {
 
 size_t Trace::DetailHash::operator()(const Detail& d) const {
   uint64_t hash = std::hash<std::string>{}(d.copy_kind);
-  const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15u, hash ^= hash >> 32; };
+  const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15u; hash ^= hash >> 32; };
   for (int i = 0; i < 3; ++i) mix(static_cast<uint64_t>(d.grid[i]) << 32 | static_cast<uint32_t>(d.block[i]));
   mix(static_cast<uint64_t>(d.registers) << 32 | static_cast<uint32_t>(d.static_shared));
   mix(static_cast<uint64_t>(d.dynamic_shared));

@@ -188,7 +188,7 @@ class Trace {
   void drop_steps(TrackId track, uint32_t first);
   void append_counter(TrackId track, CounterPoint point);
   void append_counter(TrackId track, std::vector<CounterPoint> points);  // in any order
-  void append_memory(const MemoryEvent& event) { memory_.push_back(event), ++memory_count_; }
+  void append_memory(const MemoryEvent& event) { memory_.push_back(event); ++memory_count_; }
 
   const std::vector<Track>& tracks() const { return tracks_; }
   const std::vector<CounterTrack>& counters() const { return counters_; }

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/core/remote/job_teller.h"
+#include "app/core/remote/job_sender.h"
 #include "app/core/remote/remote_run.h"
 #include "app/core/runs/traced_training.h"
 #include "engine/devices/devices.h"
@@ -79,9 +79,9 @@ class Bench {
     std::optional<Process> seen;
     {
       const Ownership owned(job.path());
-      JobTeller teller(job);
-      seen.emplace(watcher(program_, folder_), Process::Output::Heard);
-      train(spec, job, teller);
+      JobSender sender(job);
+      seen.emplace(watcher(program_, folder_), Process::Output::Captured);
+      train(spec, job, sender);
     }
     std::string said;
     while (const auto more = seen->output(1000)) said += *more;
@@ -93,7 +93,7 @@ class Bench {
   }
 
  private:
-  void train(const RunSpec& spec, const JobFolder& job, JobTeller& teller) {
+  void train(const RunSpec& spec, const JobFolder& job, JobSender& sender) {
     RecorderOptions options;
     options.path = job.run_file();
     options.trace.level = prof::TraceLevel::Full;
@@ -106,14 +106,14 @@ class Bench {
       turns_.add(update.run.steps, now);
       if (end == 0 && !update.run.steps.empty()) next = now, end = now + seconds_;
       if (end > 0 && now >= next) next = now + bench::kTurn, turns_.begin(now);
-      if (turns_.watched()) teller.tell(update);
+      if (turns_.watched()) sender.send(update);
       if (end > 0 && now >= end) training.control().stop();
     }
     RemoteUpdate last{.run = training.take()};
     turns_.add(last.run.steps, now_s());
     last.run.steps.clear(), last.run.epochs.clear(), last.run.traces.clear();
     last.exit_status = 0;
-    teller.tell(last);
+    sender.send(last);
     const Summary summary = result.get();
     if (summary.status == RunStatus::Failed) throw std::runtime_error(summary.message);
     device_ = summary.device;

@@ -77,7 +77,7 @@ TEST(Mnist, GivesItsFirstRowsWhenAskedTo) {
   EXPECT_EQ(few.test.rows, 10'000);
 }
 
-TEST(FashionMnist, LoadsOrSaysHowToGetIt) {
+TEST(FashionMnist, LoadsOrReportsHowToGetIt) {
   if (std::filesystem::exists("/usr/share/datasets/fashion-mnist")) {
     const Dataset set = load({.name = "fashion-mnist"});
     EXPECT_EQ(set.train.rows, 60'000);

@@ -12,7 +12,7 @@
 namespace ws {
 namespace {
 
-TEST(Device, SaysWhatItIsOrWhyThereIsNone) {
+TEST(Device, ReportsWhatItIsOrWhyThereIsNone) {
   const DeviceInfo info = cuda::query_device();
   if (info.cuda) {
     EXPECT_FALSE(info.name.empty());

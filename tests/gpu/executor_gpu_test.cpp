@@ -126,7 +126,7 @@ TEST(ExecutorGpu, WideLayersThatGoThroughTheLibrary) {
 }
 
 // Which kernels a product takes is known only when the library was asked; a plan that is shown says it.
-TEST(ExecutorGpu, TellsWhichKernelsProductsTake) {
+TEST(ExecutorGpu, ReportsWhichKernelsProductsTake) {
   NEEDS_GPU();
   Training t = small_training(256);
   t.spec.model.hidden = {1536, 1536};
@@ -228,7 +228,7 @@ TEST(ExecutorGpu, APlaneThroughPoints) {
   }
 }
 
-TEST(ExecutorGpu, AllocatorCallsAreWhatThePlanSays) {
+TEST(ExecutorGpu, AllocatorCallsEqualThePlan) {
   NEEDS_GPU();
   Training t = small_training(64);
   const int64_t steps = slow_gpu() ? 8 : 40;  // an epoch
@@ -262,7 +262,7 @@ TEST(ExecutorGpu, AllocatorCallsAreWhatThePlanSays) {
 }
 
 // A graph asks its allocator while it is captured, once for each step that it holds, and never again.
-TEST(ExecutorGpu, AllocatorCallsOfGraphsAreThoseOfTheirCapture) {
+TEST(ExecutorGpu, AllocatorCallsOfGraphsComeFromTheirCapture) {
   NEEDS_GPU();
   Training t = small_training(64);
   t.data = random_data(64 * (slow_gpu() ? 8 : 40), 28, 10, true);

@@ -187,7 +187,7 @@ TEST(FailureGpu, AnEvaluationOfWhichACallFindsNoMemoryIsRepeated) {
   EXPECT_NO_THROW(executor->evaluate(Part::Test));
 }
 
-TEST(FailureGpu, TheCachesCapIsTold) {
+TEST(FailureGpu, TheCachesCapIsReported) {
   NEEDS_GPU();
   Training t;
   t.spec.model.hidden = {2048};

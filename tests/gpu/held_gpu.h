@@ -16,7 +16,7 @@ class HeldGpu {
   HeldGpu& operator=(const HeldGpu&) = delete;
 
   void release();  // returns when the GPU is free
-  bool let_go_by_itself() const { return late_; }
+  bool released_by_itself() const { return late_; }
 
  private:
   void open();

@@ -219,7 +219,7 @@ size_t of_first_call(const prof::Trace& trace, const Recorded& within, prof::Spa
   return count;
 }
 
-TEST_F(LabOnGpu, AFirstCallIsThatOfAFreshProcessAndHasItsTrace) {
+TEST_F(LabOnGpu, AFirstCallRunsInAFreshProcessAndHasItsTrace) {
   const std::string path = test::own_file("first-call.wsrun");
   for (const Operation operation : {Operation::MatMul, Operation::Sine}) {
     SCOPED_TRACE(std::string(to_string(operation)));

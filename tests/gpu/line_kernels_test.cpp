@@ -104,7 +104,7 @@ TEST_F(Kernels, ManyStepsOfPointsThatAreNotHeldAreRefused) {
   EXPECT_THROW(linear_step(bench.queue, bench.scratch(), step), Failure);
 }
 
-TEST_F(Kernels, PointsMadeOnTheGpuAreThoseOfTheDataSet) {
+TEST_F(Kernels, PointsMadeOnTheGpuEqualTheDataSet) {
   data::DataSpec spec;
   spec.points = 10007, spec.seed = 7, spec.slope = -1.5, spec.intercept = 0.3, spec.noise = 0.2;
   Bench bench;

@@ -502,7 +502,7 @@ TEST(Persistent, AutoIsTheFastestThatFits) {
   }
 }
 
-TEST(Persistent, SaysWhyANetworkDoesNotFit) {
+TEST(Persistent, ReportsWhyANetworkDoesNotFit) {
   NEEDS_GPU();
   const Training t = persistent_training({4096, 4096}, 64, random_data(640, 784, 10, true));
   const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);

@@ -240,7 +240,7 @@ TEST_F(Kernels, BatchNormsAndTheirGradients) {
 }
 
 // What the separate kernels of norm and pool make.
-TEST_F(Kernels, BatchNormsWithAPoolAreThoseOfTwoKernels) {
+TEST_F(Kernels, BatchNormsWithAPoolEqualTwoKernels) {
   Bench bench;
   for (DType type : kTypes)
     for (const auto& [n, side] : {std::pair{1, 1}, {3, 7}, {40, 8}})

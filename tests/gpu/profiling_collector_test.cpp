@@ -210,7 +210,7 @@ TEST_F(CollectorGpuTest, GraphsMadeForKernelRecordsKeepThem) {
 }
 
 // Each session leaves the driver and comes back: nothing is lost or joined wrongly, and no buffers are left behind.
-TEST_F(CollectorGpuTest, TracesAgainAfterItLetGo) {
+TEST_F(CollectorGpuTest, TracesAgainAfterItIsFreed) {
   const OpTag first = ops("again", kOps);
   constexpr int kPerGraph = 2;  // the driver may number a session's graphs as in the session before
   uint64_t buffers = 0;

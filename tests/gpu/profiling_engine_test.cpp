@@ -100,7 +100,7 @@ std::map<int64_t, Calls> as_collected(const Gathered& g, Allocator allocator) {
 
 class AllocatorTruth : public ::testing::TestWithParam<std::tuple<Allocator, TraceLevel>> {};
 
-TEST_P(AllocatorTruth, CountsOfEachStepAreThoseOfTheCountingDecorator) {
+TEST_P(AllocatorTruth, CountsOfEachStepEqualTheCountingDecorator) {
   NEEDS_GPU();
   const auto [allocator, level] = GetParam();
   std::map<int64_t, Calls> counted;
@@ -152,7 +152,7 @@ const CounterTrack* counter(const Trace& trace, const std::string& name) {
 }
 
 // The engine's pool is its own, not the device's; nothing may be said of another one in its place.
-TEST(PoolTruth, TheEnginesPoolKeepsWhatItSaysItKeeps) {
+TEST(PoolTruth, TheEnginesPoolKeepsWhatItReports) {
   NEEDS_GPU();
   for (const TraceLevel level : {TraceLevel::Steps, TraceLevel::Full}) {
     SCOPED_TRACE(to_string(level));
@@ -273,7 +273,7 @@ void expect_seamless(const std::vector<Span>& spans, const std::vector<Span>& ke
   }
 }
 
-TEST_P(InsidePersistent, EveryLaneSaysWhatItDoesAndLeavesNothingOut) {
+TEST_P(InsidePersistent, EveryLaneReportsWhatItDoesAndLeavesNothingOut) {
   NEEDS_GPU();
   constexpr int kLaunches = 4, kSteps = 20, kStamped = 16;
   RunSpec spec = small_spec(Allocator::Arena);

@@ -239,10 +239,10 @@ TEST_F(Recording, HoldsWhatTheNodesOfAGraphTimesItsLaunchesComeTo) {
 }
 
 // Where the longest span lies, for the case that it is too long.
-void describe_longest(const std::vector<Span>& spans, const std::vector<Span>& rests) {
+void describe_longest(const std::vector<Span>& spans, const std::vector<Span>& pauses) {
   const auto longest = std::ranges::max_element(spans, {}, [](const Span& s) { return uint64_t{s.duration}; });
   TimeNs opened = spans.front().start, closed = spans.back().end();
-  for (const Span& rest : rests) {
+  for (const Span& rest : pauses) {
     if (rest.end() <= longest->end()) opened = std::max(opened, rest.end());
     if (rest.start >= longest->start) closed = std::min(closed, rest.start);
   }
@@ -269,14 +269,14 @@ TEST_P(Windows, RecordPartOfALongRun) {
   Trace trace = reader.trace();
   reader.fill(trace);
   EXPECT_TRUE(reader.problems().empty());
-  std::vector<Span> kernels, rests, steps;
+  std::vector<Span> kernels, pauses, steps;
   size_t one_by_one = 0;
   const auto collect = [](std::vector<Span>& into) { return [&into](const Span& span) { into.push_back(span); }; };
   for (const Track& track : trace.tracks()) {
     if (track.kind == TrackKind::Stream || track.kind == TrackKind::GraphLaunches)
       each_span(track, -kAlways, kAlways, collect(kernels));
     if (track.kind == TrackKind::Stream) each_span(track, -kAlways, kAlways, [&](const Span&) { ++one_by_one; });
-    if (untraced(track)) each_span(track, -kAlways, kAlways, collect(rests));
+    if (untraced(track)) each_span(track, -kAlways, kAlways, collect(pauses));
     if (track.kind == TrackKind::Steps) each_span(track, -kAlways, kAlways, collect(steps));
   }
   ASSERT_FALSE(kernels.empty());
@@ -286,8 +286,8 @@ TEST_P(Windows, RecordPartOfALongRun) {
   uint64_t longest = 0;
   std::set<TimeNs> seen;  // windows that hold a kernel, by the 400 ms that they are in
   for (const Span& kernel : kernels) {
-    const auto rests_at = [&](const Span& r) { return r.start <= kernel.start && kernel.end() <= r.end(); };
-    outside += std::ranges::none_of(rests, rests_at);
+    const auto pause_at = [&](const Span& r) { return r.start <= kernel.start && kernel.end() <= r.end(); };
+    outside += std::ranges::none_of(pauses, pause_at);
     longest = std::max<uint64_t>(longest, kernel.duration);
     seen.insert((kernel.start - kernels.front().start) / 400'000'000);
   }
@@ -298,7 +298,7 @@ TEST_P(Windows, RecordPartOfALongRun) {
       reader.summary().us_per_step, static_cast<double>(gpu.wall) * 1e-6,
       static_cast<double>(gpu.wall + gpu.untraced) * 1e-6, 100 * gpu.busy_share(),
       static_cast<unsigned long long>(trace.losses.dropped_records));
-  describe_longest(kernels, rests);
+  describe_longest(kernels, pauses);
   EXPECT_GE(seen.size(), 3u);
   EXPECT_EQ(outside, kernels.size()) << "what began between windows is left out";
   EXPECT_LT(longest, level == TraceLevel::Graph && std::string(mode) == "graphs" ? 600'000u : 120'000u);
@@ -381,7 +381,7 @@ TEST_F(Recording, KeepsWhatWasWrittenWhenTheProgramJustStops) {
   EXPECT_EQ(reader.summary().status, "stopped") << "whoever recorded it has ended the file";
 }
 
-TEST_F(Recording, SaysThatAProgramDidNotStartCuda) {
+TEST_F(Recording, ReportsThatAProgramDidNotStartCuda) {
   try {
     run("none");
     FAIL() << "nothing was recorded";
@@ -390,7 +390,7 @@ TEST_F(Recording, SaysThatAProgramDidNotStartCuda) {
   }
 }
 
-TEST_F(Recording, SaysThatAProgramCannotBeStarted) {
+TEST_F(Recording, ReportsThatAProgramCannotBeStarted) {
   EXPECT_THROW(record_program({"/no/such/program"}, file_, {.library = INJECT_LIBRARY}), Failure);
   EXPECT_THROW(record_program({}, file_, {.library = INJECT_LIBRARY}), Failure);
 }

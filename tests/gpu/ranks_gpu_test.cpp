@@ -158,7 +158,7 @@ TEST(RanksGpu, EveryWaitWorks) {
   }
 }
 
-TEST(RanksGpu, ATrainingSharesItsTestAndSaysWhereItRan) {
+TEST(RanksGpu, ATrainingSharesItsTestAndReportsWhereItRan) {
   NEEDS_GPUS(2);
   struct Quiet : TrainSink {
   } sink;
@@ -254,7 +254,7 @@ void expect_release(cuda::Ranks joined) {
   }
 }
 
-TEST(BusRates, AreThoseOfTheLinks) {
+TEST(BusRates, ComeFromTheLinks) {
   NEEDS_GPUS(2);
   int before = -1, after = -1;
   cudaGetDevice(&before);
@@ -269,7 +269,7 @@ TEST(BusRates, AreThoseOfTheLinks) {
   EXPECT_EQ(after, before);
 }
 
-TEST(RanksGpu, AFailedRankReleasesTheOthers) {
+TEST(RanksGpu, AFailedRankReleasesTheRest) {
   NEEDS_GPUS(2);
   expect_release(cuda::make_nccl_ranks(2, true));
   expect_release(cuda::make_peer_ranks(2));

@@ -70,7 +70,7 @@ TEST(WaitingGpu, OnReadNeverStopsTheHost) {
     w.run();
     w.executor->results(w.results, false);
     w.executor->results(w.results, false);
-    EXPECT_FALSE(held.let_go_by_itself()) << "run() waited for the GPU";
+    EXPECT_FALSE(held.released_by_itself()) << "run() waited for the GPU";
     EXPECT_EQ(w.results.size(), known) << "the GPU was not held";
     held.release();
     w.executor->results(w.results, true);
@@ -91,7 +91,7 @@ TEST(WaitingGpu, TheOtherPoliciesDoStopTheHost) {
       SCOPED_TRACE(label(exec));
       HeldGpu held(200ms);
       w.run();
-      EXPECT_TRUE(held.let_go_by_itself()) << "run() came back before the GPU could have done anything";
+      EXPECT_TRUE(held.released_by_itself()) << "run() came back before the GPU could have done anything";
     }
 }
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "app/core/remote/job_teller.h"
+#include "app/core/remote/job_sender.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/whole_file.h"
 
@@ -13,10 +13,10 @@ namespace ws::test {
 class MadeJob {
  public:
   MadeJob(const app::JobFolder& job, double spans_a_s, double steps_a_s, const std::string& request = "{}")
-      : folder_(made(job, request)), owned_(folder_.path()), teller_(folder_), spans_a_s_(spans_a_s), steps_a_s_(steps_a_s) {}
+      : folder_(made(job, request)), owned_(folder_.path()), sender_(folder_), spans_a_s_(spans_a_s), steps_a_s_(steps_a_s) {}
 
   // Until now_ns of the clock, or of the time that a test lets pass.
-  void tell_until(int64_t now_ns) {
+  void send_until(int64_t now_ns) {
     app::RemoteUpdate update;
     prof::BatchBuilder builder;
     auto &kernels = builder.row(prof::TrackKind::Stream, "stream 7", "GPU"), &steps = builder.row(prof::TrackKind::Steps, "steps", "CPU");
@@ -41,7 +41,7 @@ class MadeJob {
     progress.step = step_, progress.elapsed_s = static_cast<double>(now_ns - begin_) * 1e-9;
     update.run.progress = progress;
     update.run.traces.push_back(builder.finish());
-    teller_.tell(update);
+    sender_.send(update);
   }
   void begin_at(int64_t now_ns) { begin_ = next_span_ = next_step_ = now_ns; }
   int64_t steps() const { return step_; }
@@ -55,7 +55,7 @@ class MadeJob {
   }
   app::JobFolder folder_;
   Ownership owned_;
-  app::JobTeller teller_;
+  app::JobSender sender_;
   double spans_a_s_, steps_a_s_;
   int64_t begin_ = 0, next_span_ = 0, next_step_ = 0, step_ = 0;
   uint32_t random_ = 1;

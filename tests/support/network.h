@@ -47,7 +47,7 @@ class Network {
     throw std::runtime_error(said);
   }
   static int status_of(const std::vector<std::string>& command, std::string& said) {
-    Process process(command, Process::Output::HeardWithErrors);
+    Process process(command, Process::Output::CapturedWithErrors);
     while (const auto more = process.output(1000)) said += *more;
     return process.wait();
   }

@@ -21,7 +21,7 @@ inline std::string bytes_of(const std::string& path) {
 }
 
 inline std::string quiet_output(const std::vector<std::string>& command) {
-  Process process(command, Process::Output::HeardWithErrors);
+  Process process(command, Process::Output::CapturedWithErrors);
   std::string text;
   while (const auto more = process.output(1000)) text += *more;
   process.wait();

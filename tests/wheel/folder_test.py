@@ -11,7 +11,7 @@ SOURCE, BUILD = sys.argv[1], sys.argv[2]
 FOREIGN = re.compile(r"lib(Qt6|QCustomPlot|qscintilla|openblas|sqlite3|zstd|icu|harfbuzz|png)")
 
 
-def says_where_it_does_not_run(programs, work):
+def reports_where_it_does_not_run(programs, work):
     """Stand-ins for an older C library, for musl, which has no such name, and for another processor."""
     for tool, answers, words in (("getconf", "echo glibc 2.17", "this system has 2.17"), ("getconf", "exit 1", "this system has another one"), ("uname", "echo aarch64", "this machine is aarch64")):
         with open(f"{work}/{tool}", "w", encoding="utf-8") as file:
@@ -43,7 +43,7 @@ def main():
         text = subprocess.run([programs + "warpsight", "train", "iris", "--set", "train.epochs=1", "--set", "exec.device=cpu", "--no-output"], capture_output=True, text=True,
                               env={**where, "LD_DEBUG": ""}, check=True).stdout
         assert "test accuracy" in text, text
-        says_where_it_does_not_run(programs, work)
+        reports_where_it_does_not_run(programs, work)
     return 0
 
 

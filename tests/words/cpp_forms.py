@@ -9,7 +9,7 @@ TOKEN = re.compile(
       | (?P<text>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])+')
       | (?P<name>[A-Za-z_]\w*)
       | (?P<number>\d(?:[\w.']|(?<=[eEpP])[+-])*)
-      | (?P<mark_of_code>::|->|<<<|<<=|>>=|<=|>=|==|!=|&&|\|\||\+\+|--|[-+*/%&|^]=|<<|.)""",
+      | (?P<sign>::|->|<<<|<<=|>>=|<=|>=|==|!=|&&|\|\||\+\+|--|[-+*/%&|^]=|<<|.)""",
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
 CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -18,8 +18,8 @@ NO_ACTIONS = {"auto", "const", "constexpr", "static", "using", "struct", "enum",
 
 
 class Token:
-    def __init__(self, text, kind, line, at):
-        self.text, self.kind, self.line, self.at = text, kind, line, at
+    def __init__(self, text, is_name, line):
+        self.text, self.is_name, self.line = text, is_name, line
         self.partner = None  # index of the bracket that belongs to it
         self.in_angles = False  # a comma between template arguments
 
@@ -28,7 +28,7 @@ def tokens_of(text):
     tokens, line = [], 1
     for match in TOKEN.finditer(text):
         if not match["skip"]:
-            tokens.append(Token(match[0] if not match["text"] else '""', "name" if match["name"] else "", line, match.start()))
+            tokens.append(Token('""' if match["text"] else match[0], match["name"] is not None, line))
         line += match[0].count("\n")
     open_brackets = []
     for i, token in enumerate(tokens):
@@ -38,7 +38,7 @@ def tokens_of(text):
             token.partner = open_brackets.pop()
             tokens[token.partner].partner = i
     for i, token in enumerate(tokens):
-        if token.text == "<" and i > 0 and (tokens[i - 1].kind == "name" or "".join(t.text for t in tokens[i - 3 : i]) == "operator()"):
+        if token.text == "<" and i > 0 and (tokens[i - 1].is_name or "".join(t.text for t in tokens[i - 3 : i]) == "operator()"):
             mark_template_commas(tokens, i)
         elif token.text == "<<<":  # a launch of a kernel
             for inside in tokens[i : next((k for k in range(i, len(tokens) - 2) if all(t.text == ">" for t in tokens[k : k + 3])), i)]:
@@ -90,7 +90,7 @@ def statement_end(tokens, begin):
 
 def is_call(tokens, i):
     before = tokens[i - 1] if i > 0 else None
-    return before is not None and (before.text not in NO_CALLS if before.kind == "name" else before.text in (")", "]", ">"))
+    return before is not None and (before.text not in NO_CALLS if before.is_name else before.text in (")", "]", ">"))
 
 
 def is_action(tokens, part):
@@ -100,10 +100,10 @@ def is_action(tokens, part):
         return False
     if first.text in ("++", "--", "*", "("):
         return True
-    if first.kind != "name" or first.text in NO_ACTIONS:
+    if not first.is_name or first.text in NO_ACTIONS:
         return False
     i = 0
-    while i + 2 < len(part) and tokens[part[i]].kind == "name" and tokens[part[i + 1]].text in ("::", ".", "->"):
+    while i + 2 < len(part) and tokens[part[i]].is_name and tokens[part[i + 1]].text in ("::", ".", "->"):
         i += 2
     return i + 1 < len(part) and tokens[part[i + 1]].text in ("(", "[", "=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "++", "--", ".", "->", "<<")
 
@@ -121,8 +121,7 @@ def nested(tokens, part):
     return own >= 2 or (own == 1 and inner)
 
 
-def faults_of(text):
-    tokens = tokens_of(text)
+def faults_of(tokens):
     for i, token in enumerate(tokens):
         if token.text in ("return", "throw", "co_return"):
             parts = parts_between(tokens, i + 1, statement_end(tokens, i + 1), ",")

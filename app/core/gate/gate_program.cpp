@@ -118,7 +118,7 @@ GateMeasurement run_program(const GateProgram& program) {
   const ProcessorTime before = processor_time();
   const double own_before = children_ticks(), begin = prof::steady_seconds();
   std::string output;
-  Process process(program.command, Process::Output::HeardWithErrors);
+  Process process(program.command, Process::Output::CapturedWithErrors);
   const EndTogether together(process.id());
   if (!ran_to_its_end(process, program.timeout_s, output)) {
     result.failure = "it did not end within " + duration_text(program.timeout_s) + ".";

@@ -129,7 +129,7 @@ class Program {
     prof::TimeRange time;
     size_t track = 0;
     Span call;
-    bool told = false;  // a range of Python's own call has it
+    bool reported = false;  // a range of Python's own call has it
   };
   using Waits = std::vector<Wait>;
 
@@ -174,7 +174,7 @@ class Program {
     if (thread == waits_.end()) return waits_.empty();  // without calls, we cannot know
     auto at = std::ranges::lower_bound(thread->second, range.start, {}, [](const Wait& wait) { return wait.time.begin; });
     bool any = false;
-    for (; at != thread->second.end() && at->time.begin < range.end(); ++at) any = at->told = true;
+    for (; at != thread->second.end() && at->time.begin < range.end(); ++at) any = at->reported = true;
     return any;
   }
 
@@ -183,7 +183,7 @@ class Program {
     for (const auto& [thread, waits] : waits_)
       for (const Wait& wait : waits) {
         const prof::OpTag op = wait.call.op;
-        if (wait.told || op >= trace_.ops.size() || prof::line_of(trace_.ops[op]).empty()) continue;
+        if (wait.reported || op >= trace_.ops.size() || prof::line_of(trace_.ops[op]).empty()) continue;
         const std::string& name = trace_.ops[op].name;
         wait_ranges_[prof::line_of(trace_.ops[op])].push_back(wait.time);
         Span all = wait.call;

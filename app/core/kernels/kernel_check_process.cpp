@@ -96,7 +96,7 @@ KernelToCheck read_request(const std::string& file) {
 class Follower {
  public:
   Follower(const KernelToCheck& kernel, const CheckTimes& times, std::vector<std::string> program)
-      : shapes_(kernel.shapes), times_(times), request_(kernel), process_(with_request(std::move(program)), Process::Output::Heard) {}
+      : shapes_(kernel.shapes), times_(times), request_(kernel), process_(with_request(std::move(program)), Process::Output::Captured) {}
   ~Follower() {
     process_.signal(SIGKILL);
     process_.wait();

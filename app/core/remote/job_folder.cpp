@@ -70,7 +70,7 @@ Journal::Journal(std::string path) : path_(std::move(path)) {
 Journal::~Journal() { close(file_); }
 
 void Journal::add(const std::string& frames) {
-  if (given_up_) return;
+  if (too_slow_) return;
   const std::string& bytes = waiting_.empty() ? frames : waiting_ += frames;
   if (bytes.empty()) return;
   if (append_whole(file_, written_, bytes)) {
@@ -81,8 +81,8 @@ void Journal::add(const std::string& frames) {
     reserved_ = 0;  // the file was cut after its last frame
     if (waiting_.empty()) waiting_ = frames;
   }
-  given_up_ = waiting_.size() > kMostWaiting;
-  if (given_up_) waiting_ = {};  // never drop single frames: data after a gap would be read as complete
+  too_slow_ = waiting_.size() > kMostWaiting;
+  if (too_slow_) waiting_ = {};  // never drop single frames: data after a gap would be read as complete
 }
 
 std::string PieceJournal::piece(const std::string& folder, const std::string& name, uint64_t offset) {

@@ -47,7 +47,7 @@ class Journal {
   int file_ = -1;
   uint64_t written_ = 0;   // only complete frames
   uint64_t reserved_ = 0;  // up to this offset the disk has space
-  bool given_up_ = false;
+  bool too_slow_ = false;
 };
 
 // Keeps only the newest bytes, in pieces that begin with a frame. Offsets count from the very first byte.

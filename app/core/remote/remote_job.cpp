@@ -24,7 +24,7 @@
 
 #include "app/core/lab/recorded_lab.h"
 #include "app/core/remote/job_request.h"
-#include "app/core/remote/job_teller.h"
+#include "app/core/remote/job_sender.h"
 #include "app/core/remote/recorded_update.h"
 #include "app/core/remote/remote_run.h"
 #include "app/core/runs/run_ceilings.h"
@@ -52,7 +52,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLookEvery{10};  // interval for updates and requests
 constexpr const char* kFollower = "follower";  // file of a recording: where the program's processes connect
 
-void apply(const json& request, TracedTraining& run, JobTeller& teller) {
+void apply(const json& request, TracedTraining& run, JobSender& sender) {
   try {
     const JsonInput in(request, "");
     const std::string what = in.at("what").text();
@@ -63,7 +63,7 @@ void apply(const json& request, TracedTraining& run, JobTeller& teller) {
     if (what == "change") run.control().change(in.at("key").text(), in.at("value").text());
     if (what == "trace") run.set_trace_level(prof::trace_level(in.at("level").text()));
   } catch (const std::exception& refused) {
-    teller.say(refused.what());
+    sender.say(refused.what());
   }
 }
 
@@ -96,10 +96,10 @@ RecorderOptions recorder_options(const JobFolder& job, const JsonInput& in, cons
   return options;
 }
 
-void train_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+void train_job(const JobFolder& job, const JsonInput& in, JobSender& sender, const std::function<bool()>& interrupted) {
   std::vector<std::string> notes;
   const RunSpec spec = fit_to_machine(parse_spec(in.required("spec").value().dump()), device_info().cuda, notes);
-  for (const std::string& note : notes) teller.say(note);
+  for (const std::string& note : notes) sender.say(note);
   RemoteUpdate end;
   try {
     JobRequests requests(job);
@@ -112,11 +112,11 @@ void train_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, con
     for (bool over = false; !over;) {
       over = result.wait_for(kLookEvery) == std::future_status::ready;
       if (interrupted()) run.control().stop();
-      for (const json& request : requests.take()) apply(request, run, teller);
+      for (const json& request : requests.take()) apply(request, run, sender);
       RemoteUpdate update{.run = run.take()};
       // It may come shortly before the training thread ends.
       if (update.run.summary) end.run.account = update.run.account, end.run.summary = std::exchange(update.run.summary, {});
-      teller.tell(update);
+      sender.send(update);
     }
     result.get();
   } catch (const std::exception& problem) {
@@ -124,7 +124,7 @@ void train_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, con
   }
   const RemoteUpdate left = ended_with(job, end.run.summary && end.run.summary->status == RunStatus::Failed ? 1 : 0);
   end.files = left.files, end.exit_status = left.exit_status;
-  teller.tell(end);
+  sender.send(end);
 }
 
 bool asked_to_stop(JobRequests& requests, const std::function<bool()>& interrupted) {
@@ -167,7 +167,7 @@ prof::RecordedProgram recorded_program(const JobFolder& job, const JsonInput& in
            .keep_command = in.at("keep_command").flag(true)}};
 }
 
-void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+void record_job(const JobFolder& job, const JsonInput& in, JobSender& sender, const std::function<bool()>& interrupted) {
   JobRequests requests(job);
   prof::RecordedProgram program = recorded_program(job, in);
   say_now(job, kFollower, program.follower());
@@ -183,10 +183,10 @@ void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, co
       update.recording = program.status();
       due = std::chrono::steady_clock::now() + kStatusEvery;
     }
-    teller.tell(update);
+    sender.send(update);
   }
   end.files = kept_files(program);
-  teller.tell(end);
+  sender.send(end);
 }
 
 std::vector<std::string> files_in(const std::string& folder) {
@@ -203,26 +203,26 @@ std::vector<std::string> files_in(const std::string& folder) {
 class NewRows {
  public:
   explicit NewRows(std::string path) : path_(std::move(path)) {}
-  void tell(JobTeller& teller) {
+  void send(JobSender& sender) {
     std::error_code none;
     const auto size = fs::file_size(path_, none);
     if (none || size == std::exchange(size_, size)) return;
     RemoteUpdate update;
     std::ifstream in(path_);
     for (std::string line; std::getline(in, line) && !in.eof();)  // the last line may be incomplete
-      if (told_.insert(line).second) update.told.push_back(json{{"row", line}}.dump());
-    if (!update.told.empty()) teller.tell(update);
+      if (sent_.insert(line).second) update.results.push_back(json{{"row", line}}.dump());
+    if (!update.results.empty()) sender.send(update);
   }
 
  private:
   std::string path_;
   uintmax_t size_ = 0;
-  std::set<std::string> told_;
+  std::set<std::string> sent_;
 };
 
 // Runs the command `experiment`, because it restarts itself after a GPU fault. What it prints to stderr goes to the
 // log. Its table, on stdout, is among the files.
-void experiment_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+void experiment_job(const JobFolder& job, const JsonInput& in, JobSender& sender, const std::function<bool()>& interrupted) {
   JobRequests requests(job);
   const std::string results = job.file("results"), rows_file = results + "/results.jsonl";
   prof::write_whole(job.file("experiment.json"), in.required("experiment").value().dump());
@@ -231,41 +231,41 @@ void experiment_job(const JobFolder& job, const JsonInput& in, JobTeller& teller
   fs::create_directories(results);
   if (!known.empty()) prof::write_whole(rows_file, known);
   Process command({program_file().string(), "experiment", job.file("experiment.json"), "--out", results},
-                  Process::Output::Heard);
+                  Process::Output::Captured);
   NewRows rows(rows_file);
   RemoteUpdate end;
   for (bool asked = false; !end.exit_status;) {
     end.exit_status = command.wait(static_cast<int>(kLookEvery.count()));
     command.output(0);
     if (!asked && asked_to_stop(requests, interrupted)) asked = true, command.signal(SIGINT);
-    rows.tell(teller);
+    rows.send(sender);
   }
   end.files = files_in(results);
-  teller.tell(end);
+  sender.send(end);
 }
 
 // Reports each point of a sweep when it is measured.
-class TellLab final : public lab::LabSink {
+class LabSender final : public lab::LabSink {
  public:
-  TellLab(JobTeller& teller, lab::LabSpec spec) : teller_(teller) { one_.spec = std::move(spec); }
+  LabSender(JobSender& sender, lab::LabSpec spec) : sender_(sender) { one_.spec = std::move(spec); }
   void point(const lab::LabPoint& point) override {
     one_.points = {point};
-    tell({{"lab", to_json(one_)}});
+    send({{"lab", to_json(one_)}});
   }
   void progress(int done, int of, const std::string& what) override {
-    tell({{"done", done}, {"of", of}, {"what", what}});
+    send({{"done", done}, {"of", of}, {"what", what}});
   }
   void ceilings(const lab::Ceilings& c) override { one_.ceilings = c; }
-  void whole(const lab::LabResult& result) { tell({{"whole", to_json(result)}}); }
+  void whole(const lab::LabResult& result) { send({{"whole", to_json(result)}}); }
 
  private:
-  void tell(const json& what) {
+  void send(const json& what) {
     const std::lock_guard lock(mutex_);
     RemoteUpdate update;
-    update.told = {what.dump(-1, ' ', false, json::error_handler_t::replace)};
-    teller_.tell(update);
+    update.results = {what.dump(-1, ' ', false, json::error_handler_t::replace)};
+    sender_.send(update);
   }
-  JobTeller& teller_;
+  JobSender& sender_;
   lab::LabResult one_;
   std::mutex mutex_;
 };
@@ -298,30 +298,30 @@ void print_line(const std::string& line) {
   std::fflush(stdout);
 }
 
-void lab_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+void lab_job(const JobFolder& job, const JsonInput& in, JobSender& sender, const std::function<bool()>& interrupted) {
   const lab::LabSpec spec = lab::lab_spec_from_json(in.required("lab").value());
   const StopFlag stop(job, interrupted);
-  TellLab sink(teller, spec);
+  LabSender sink(sender, spec);
   if (in.at("torch").flag(false))
     sink.whole(run_torch_lab(spec, torch_tools(in), stop.asked(), print_line));
   else if (!in.at("record").flag(true))
     sink.whole(lab::run_lab(spec, stop.asked(), sink));
   else
     sink.whole(run_recorded_lab(spec, job.run_file(), stop.asked(), sink));
-  teller.tell(ended_with(job, 0));
+  sender.send(ended_with(job, 0));
 }
 
-void torch_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+void torch_job(const JobFolder& job, const JsonInput& in, JobSender& sender, const std::function<bool()>& interrupted) {
   TorchRequest request;
   request.spec = parse_spec(in.required("spec").value().dump());
   request.out = job.run_file(), request.title = in.at("title").text();
   request.compile = in.at("compile").flag(false), request.record = in.at("record").flag(true);
   const StopFlag stop(job, interrupted);
   run_torch(request, torch_tools(in), stop.asked(), print_line);
-  teller.tell(ended_with(job, 0));
+  sender.send(ended_with(job, 0));
 }
 
-using Work = void (*)(const JobFolder&, const JsonInput&, JobTeller&, const std::function<bool()>&);
+using Work = void (*)(const JobFolder&, const JsonInput&, JobSender&, const std::function<bool()>&);
 const std::map<std::string, Work> kWorkOf{{"train", train_job},
                                           {"record", record_job},
                                           {"experiment", experiment_job},
@@ -455,7 +455,7 @@ std::string follow_process(const std::string& runs, int64_t process) {
 int run_job(const JobFolder& job, const std::function<bool()>& interrupted) {
   const Ownership owned(job.path());
   const json what = read_json(job.file("job.json"));
-  JobTeller teller(job);
+  JobSender sender(job);
   try {
     const JsonInput in(what, "");
     const std::string kind = in.required("kind").text();
@@ -463,13 +463,13 @@ int run_job(const JobFolder& job, const std::function<bool()>& interrupted) {
     if (work == kWorkOf.end())
       throw Failure("This version cannot run a job of kind \"" + kind + "\". Install the same version on both "
                                                                         "machines.");
-    work->second(job, in, teller, interrupted);
+    work->second(job, in, sender, interrupted);
     return 0;
   } catch (const std::exception& problem) {
     RemoteUpdate end;
     end.run.messages.push_back({problem.what(), true});
     end.exit_status = 1;
-    teller.tell(end);
+    sender.send(end);
     return 1;
   }
 }

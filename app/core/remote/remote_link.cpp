@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 constexpr size_t kMostNoise = 64u << 10;   // bytes of a shell profile before the server's greeting
 constexpr size_t kMostErrors = 16u << 10;
 constexpr milliseconds kPingEvery{2000}, kSilent{10'000}, kFirstBackOff{100}, kMostBackOff{10'000};
-constexpr size_t kTellEvery = 16u << 10;
+constexpr size_t kAcknowledgeEvery = 16u << 10;
 
 // Finds the first line of the server: "warpsight-serve 1 0.9.0".
 std::optional<std::string> greeting_in(std::string& bytes) {
@@ -147,11 +147,11 @@ void RemoteLink::loop(const std::stop_token& ended) {
       back_off = kFirstBackOff;
       talk(ended);
     } catch (const LineRefused& refused) {
-      give_up(refused.what(), refused.copy_helps);
+      stop_trying(refused.what(), refused.copy_helps);
       return;
     } catch (const std::exception& problem) {
       process_.reset();
-      if (status().times_up == 0) return give_up(problem.what(), false);
+      if (status().times_up == 0) return stop_trying(problem.what(), false);
       set(LineState::Cut, problem.what());
     }
     process_.reset();
@@ -163,7 +163,7 @@ void RemoteLink::loop(const std::stop_token& ended) {
   }
 }
 
-void RemoteLink::give_up(const std::string& sentence, bool copy_helps) {
+void RemoteLink::stop_trying(const std::string& sentence, bool copy_helps) {
   process_.reset();
   {
     std::lock_guard lock(mutex_);
@@ -183,10 +183,10 @@ void RemoteLink::give_up(const std::string& sentence, bool copy_helps) {
 void RemoteLink::connect(const std::stop_token& ended) {
   frames_ = FrameReader("The connection");
   outgoing_.clear(), errors_.clear();
-  received_ = told_ = 0;
+  received_ = acknowledged_ = 0;
   process_ = std::make_unique<PipeProcess>(address_.command());
   greet(ended);
-  heard_ = pinged_ = Clock::now();
+  last_received_ = pinged_ = Clock::now();
   set(LineState::Up);
   std::vector<json> again;
   std::vector<uint32_t> numbers;
@@ -247,8 +247,8 @@ void RemoteLink::wait_for_bytes(int most_ms) {
   const short out = outgoing_.empty() ? 0 : POLLOUT;
   std::array<pollfd, 4> ends{pollfd{process_->output(), POLLIN, 0}, pollfd{process_->input(), out, 0},
                              pollfd{wake_pipe_[0], POLLIN, 0}, pollfd{process_->errors(), POLLIN, 0}};
-  const bool hear_errors = errors_.size() < kMostErrors;
-  poll(ends.data(), hear_errors ? 4 : 3, most_ms);
+  const bool reads_errors = errors_.size() < kMostErrors;
+  poll(ends.data(), reads_errors ? 4 : 3, most_ms);
   std::array<char, 64> none;
   while (::read(wake_pipe_[0], none.data(), none.size()) > 0) {
   }
@@ -261,15 +261,15 @@ void RemoteLink::talk(const std::stop_token& ended) {
     const auto more = process_->read_output();
     read_errors();
     if (!more) throw Failure(why_no_line(address_, process_->wait(1000).value_or(-1), errors_, false));
-    if (!more->empty()) heard_ = Clock::now(), frames_.add(*more);
+    if (!more->empty()) last_received_ = Clock::now(), frames_.add(*more);
     while (const auto frame = frames_.next()) take(*frame);
-    if (received_ - told_ >= kTellEvery || (received_ > told_ && more->empty())) {
+    if (received_ - acknowledged_ >= kAcknowledgeEvery || (received_ > acknowledged_ && more->empty())) {
       ByteWriter to;
-      to.value(told_ = received_);
+      to.value(acknowledged_ = received_);
       queue(LineKind::Received, to.bytes());
     }
-    if (Clock::now() - heard_ > kSilent) throw Failure(address_.place() + " has not answered for a while.");
-    if (Clock::now() - heard_ > kPingEvery && Clock::now() - pinged_ > kPingEvery) pinged_ = Clock::now(), post({{"do", "ping"}});
+    if (Clock::now() - last_received_ > kSilent) throw Failure(address_.place() + " has not answered for a while.");
+    if (Clock::now() - last_received_ > kPingEvery && Clock::now() - pinged_ > kPingEvery) pinged_ = Clock::now(), post({{"do", "ping"}});
     if (!outgoing_.empty()) outgoing_.erase(0, process_->write(outgoing_));
     if (more->empty()) wait_for_bytes(500);
   }

@@ -88,7 +88,7 @@ class RemoteLink {
   void send_waiting();
   void queue(LineKind kind, std::string_view payload);
   void set(LineState state, const std::string& sentence = {});
-  void give_up(const std::string& sentence, bool copy_helps);
+  void stop_trying(const std::string& sentence, bool copy_helps);
   void wake();
 
   RemoteAddress address_;
@@ -108,8 +108,8 @@ class RemoteLink {
   std::unique_ptr<PipeProcess> process_;
   FrameReader frames_{"The connection"};
   std::string outgoing_, errors_;
-  uint64_t received_ = 0, told_ = 0;
-  std::chrono::steady_clock::time_point heard_, pinged_;
+  uint64_t received_ = 0, acknowledged_ = 0;
+  std::chrono::steady_clock::time_point last_received_, pinged_;
   std::jthread thread_;  // last: it uses all of the above
 };
 

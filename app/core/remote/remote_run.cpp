@@ -169,9 +169,9 @@ size_t keep_newest(std::vector<Word>& words, size_t most, size_t most_bytes, con
 
 // A job, or whoever stands in for one, may send words without end.
 void RemoteRun::limit_words() {
-  constexpr size_t kMostMessages = 10'000, kMostTold = 1'000'000, kMostBytes = 8u << 20, kMostToldBytes = 256u << 20;
+  constexpr size_t kMostMessages = 10'000, kMostResults = 1'000'000, kMostBytes = 8u << 20, kMostResultBytes = 256u << 20;
   const size_t gone = keep_newest(inbox_.run.messages, kMostMessages, kMostBytes, [](const auto& message) { return message.text.size(); }) +
-                      keep_newest(inbox_.told, kMostTold, kMostToldBytes, [](const std::string& text) { return text.size(); });
+                      keep_newest(inbox_.results, kMostResults, kMostResultBytes, [](const std::string& text) { return text.size(); });
   if (gone > 0) inbox_.run.messages.push_back({std::to_string(gone) + " messages came faster than they could be shown, and were left out.", true});
 }
 

@@ -156,7 +156,7 @@ void fold(const std::string& path) {
 }
 
 // Appends what was read. Returns false once the stream is closed.
-bool heard(const std::optional<std::string>& more, std::string& text) {
+bool append_output(const std::optional<std::string>& more, std::string& text) {
   if (more) text += *more;
   if (text.size() > kMostText) throw Failure("The answer is longer than 8 MiB. Copy the run file here and ask again.");
   return more.has_value();
@@ -171,8 +171,8 @@ json output_of(std::vector<std::string> words) {
     std::array<pollfd, 2> ends{pollfd{more ? command.output() : -1, POLLIN, 0},
                                pollfd{more_errors ? command.errors() : -1, POLLIN, 0}};
     poll(ends.data(), ends.size(), 1000);
-    more = more && heard(command.read_output(), text);
-    more_errors = more_errors && heard(command.read_errors(), errors);
+    more = more && append_output(command.read_output(), text);
+    more_errors = more_errors && append_output(command.read_errors(), errors);
   }
   return {{"text", text}, {"errors", errors}, {"status", command.wait(10'000).value_or(1)}};
 }
@@ -221,9 +221,9 @@ class Server {
     if (!takes_requests()) return;
     const ssize_t got = ::read(in_, part.data(), part.size());
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) open_ = false;
-    if (std::chrono::steady_clock::now() - heard_ > silence_) open_ = false;
+    if (std::chrono::steady_clock::now() - last_received_ > silence_) open_ = false;
     if (got <= 0) return;
-    heard_ = std::chrono::steady_clock::now();
+    last_received_ = std::chrono::steady_clock::now();
     frames_.add({part.data(), static_cast<size_t>(got)});
     while (const auto frame = frames_.next()) take(*frame);
   }
@@ -417,7 +417,7 @@ class Server {
   int in_, out_;
   std::string runs_, waiting_;
   const std::chrono::milliseconds silence_;
-  std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_received_ = std::chrono::steady_clock::now();
   FrameReader frames_{"The connection"};
   LinePace pace_;
   std::vector<Stream> streams_;  // most urgent first

@@ -40,13 +40,13 @@ d=$(dirname "$(readlink -f "$0")")/..
 LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$d/lib" exec "$d/program/warpsight" "$@"
 )sh";
 
-struct Heard {
+struct CommandOutput {
   std::string text;
   int status;
 };
 
-Heard heard(const std::vector<std::string>& command) {
-  Process process(command, Process::Output::HeardWithErrors);
+CommandOutput run_command(const std::vector<std::string>& command) {
+  Process process(command, Process::Output::CapturedWithErrors);
   std::string text;
   while (const auto more = process.output(1000)) text += *more;
   return {text, process.wait()};
@@ -85,7 +85,7 @@ class Stage {
 
 ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::move(to)) {
   if (!to_.pipe.empty()) throw Failure("A copy goes to ssh://user@host only.");
-  const Heard seen = heard(to_.ssh(std::string("sh -c ") + shell_quoted(kLook)));
+  const CommandOutput seen = run_command(to_.ssh(std::string("sh -c ") + shell_quoted(kLook)));
   if (seen.text.find("warpsight end") == seen.text.npos) refuse(to_, "it cannot be read: " + last_words(seen.text));
   std::vector<std::string> known;
   double free_kib = 0;
@@ -130,7 +130,7 @@ void ServerCopy::add(const std::string& from, const std::string& to) {
 // Parses lines such as "libz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x…)".
 void ServerCopy::add_libraries(const std::vector<std::string>& known_there) {
   std::string line;
-  for (std::istringstream in(heard({"ldd", files_.front().from}).text); std::getline(in, line);) {
+  for (std::istringstream in(run_command({"ldd", files_.front().from}).text); std::getline(in, line);) {
     std::istringstream words(line);
     std::string name, arrow, path;
     words >> name >> arrow >> path;
@@ -166,7 +166,7 @@ void ServerCopy::copy() const {
   take.replace(take.find("COPY"), 4, shell_quoted(copy_folder()));
   std::string line = "cd " + shell_quoted(stage.path().string()) + " && find -L . -type f ! -name MANIFEST | xargs -d '\\n' sha256sum > MANIFEST && tar -chf - . |";
   for (const std::string& word : to_.ssh("sh -c " + shell_quoted(take))) line += " " + shell_quoted(word);
-  const Heard done = heard({"sh", "-c", line});
+  const CommandOutput done = run_command({"sh", "-c", line});
   if (done.text.find("warpsight end") == done.text.npos) refuse(to_, "the copy did not succeed: " + last_words(done.text));
 }
 

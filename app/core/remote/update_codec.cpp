@@ -221,7 +221,7 @@ json news_of(const RemoteUpdate& u) {
   for (const RunMessage& m : u.run.messages) out["messages"].push_back({{"text", m.text}, {"problem", m.problem}});
   if (u.run.plan || u.recompiled) out["recompiled"] = true;
   if (u.run.summary) out["summary"] = to_json(*u.run.summary), out["account"] = prof::to_meta(u.run.account);
-  if (!u.told.empty()) out["told"] = u.told;
+  if (!u.results.empty()) out["told"] = u.results;
   if (!u.files.empty()) out["files"] = u.files;
   if (u.exit_status) out["exit_status"] = *u.exit_status;
   return out;
@@ -264,7 +264,7 @@ void read_news(std::string_view text, RemoteUpdate& u) {
     u.run.summary = summary_of(summary);
     u.run.account = account_of(in.at("account"));
   }
-  for (const JsonInput& told : in.at("told").items()) u.told.push_back(told.text());
+  for (const JsonInput& entry : in.at("told").items()) u.results.push_back(entry.text());
   for (const JsonInput& file : in.at("files").items()) u.files.push_back(file.text());
   if (const JsonInput status = in.at("exit_status"); status.there()) u.exit_status = static_cast<int>(status.whole(0, -1, 1000));
 }
@@ -298,11 +298,11 @@ json ops_message(size_t first, size_t end) {
   std::unordered_map<const prof::CodeStack*, size_t> numbers;
   for (; first < end; ++first) {
     const prof::OpInfo op = prof::op_info(static_cast<prof::OpTag>(first));
-    json& told = message["ops"].emplace_back(to_json(op));
+    json& entry = message["ops"].emplace_back(to_json(op));
     if (!op.stack) continue;
     const auto [at, fresh] = numbers.try_emplace(op.stack.get(), numbers.size());
     if (fresh) message["stacks"].push_back(to_json(*op.stack));
-    told.push_back(at->second);
+    entry.push_back(at->second);
   }
   return message;
 }
@@ -321,9 +321,9 @@ prof::OpInfo op_of(const JsonInput& in, const std::vector<std::shared_ptr<const 
 
 std::string UpdateWriter::news(const RemoteUpdate& update) {
   std::string frames;
-  if (const size_t known = prof::registered_ops(); known > ops_told_) {
-    frames = frame(NewsKind::Ops, dumped(ops_message(ops_told_, known)));
-    ops_told_ = known;
+  if (const size_t known = prof::registered_ops(); known > ops_sent_) {
+    frames = frame(NewsKind::Ops, dumped(ops_message(ops_sent_, known)));
+    ops_sent_ = known;
   }
   if (const json rest = news_of(update); !rest.empty()) frames += frame(NewsKind::News, dumped(rest));
   return frames;

@@ -16,7 +16,7 @@ struct RemoteUpdate {
   RunUpdate run;
   bool recompiled = false;                      // the plan changed since the last update
   std::optional<prof::FollowStatus> recording;  // only for a program that is recorded there
-  std::vector<std::string> told;                // JSON of an experiment or a sweep, see remote_job.h
+  std::vector<std::string> results;                // JSON of an experiment or a sweep, see remote_job.h
   std::vector<std::string> files;               // at the end: run files there, the main one first
   std::optional<int> exit_status;               // set once the job has ended; from the recorded program or command
 };
@@ -30,7 +30,7 @@ class UpdateWriter {
   static std::string trace(const prof::TraceBatch& batch);
 
  private:
-  size_t ops_told_ = 1;  // number of tags of this process that the other side knows
+  size_t ops_sent_ = 1;  // number of tags of this process that the other side knows
 };
 
 // Reads frames of all kinds and trusts none of the bytes. Throws Failure.

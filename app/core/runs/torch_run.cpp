@@ -47,7 +47,7 @@ struct Output {
 // background ignores interrupts, and so does pyenv's python3, a shell script, for a while: then it is terminated.
 Output run_program(const std::vector<std::string>& command, const std::atomic<bool>& cancel,
                    const std::function<void(const std::string&)>& said) {
-  Process process(command, Process::Output::HeardWithErrors);
+  Process process(command, Process::Output::CapturedWithErrors);
   Output all;
   std::string line;
   constexpr int64_t kPatienceNs = 3'000'000'000;

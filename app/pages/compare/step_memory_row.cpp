@@ -91,9 +91,9 @@ void StepMemoryRow::paint(StepCanvas& canvas, const QRectF& row, size_t index) c
 void StepMemoryRow::paintPeak(StepCanvas& canvas, const QRectF& row, size_t index) const {
   const prof::CounterPoint* peak = greatest(shown_.runs[index].memory->used().points, range_of(index));
   if (!peak) return;
-  const TimeRange told = range_of(index);
+  const TimeRange step = range_of(index);
   const auto at = [&](prof::TimeNs time) { return canvas.scale.x(time - shown_.at[index]); };
-  const double x = at(std::max(peak->time, told.begin)), end = at(told.end),
+  const double x = at(std::max(peak->time, step.begin)), end = at(step.end),
                y = row.bottom() - 2 - peak->value * (row.height() - 8) / shown_.most_bytes;
   if (x < row.left() || x > row.right()) return;
   QPainter& painter = canvas.painter;
@@ -102,7 +102,7 @@ void StepMemoryRow::paintPeak(StepCanvas& canvas, const QRectF& row, size_t inde
   const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 8;
   const bool below = y < row.center().y();
   // Put the text beside a step that is shorter than the text.
-  const double left = end - at(told.begin) < width + 10 ? end + 3 : x + 5;
+  const double left = end - at(step.begin) < width + 10 ? end + 3 : x + 5;
   constexpr double kHeight = 14;
   const double top = std::clamp(below ? y + 2 : y - 15, row.top(), std::max(row.top(), row.bottom() - kHeight));
   const QRectF box(std::min(left, row.right() - width), top, width, kHeight);

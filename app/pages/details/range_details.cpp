@@ -234,7 +234,7 @@ void RangeDetails::sumFromFiles() {
     });
   };
   std::erase_if(summed_, [&](const SummedRange& known) { return !among(ranges, known.range); });
-  search_.giveUp();
+  search_.cancel();
   for (const RunRange& part : ranges) {
     if (!part.run || in_memory(part.run->trace, part.range) || among(summed_, part)) continue;
     const auto done = [this, part](const StoredSums& sums, size_t unread, const QString& problem) {

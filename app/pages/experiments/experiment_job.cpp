@@ -61,14 +61,14 @@ void ExperimentJob::follow(std::unique_ptr<RemoteWork> work, std::unique_ptr<Exp
     owned_.reset();
     emit ended(problem.isEmpty() ? unwritten_ : problem);
   });
-  connect(there, &RemoteWork::told, this, &ExperimentJob::keepRows);
+  connect(there, &RemoteWork::received, this, &ExperimentJob::keepRows);
   connect(there, &RemoteWork::printed, this, &ExperimentJob::printed);
 }
 
 // Rows of other experiments and broken ones are left out when the results are read.
-void ExperimentJob::keepRows(const std::vector<std::string>& told) {
+void ExperimentJob::keepRows(const std::vector<std::string>& results) {
   QByteArray lines;
-  for (const std::string& text : told) {
+  for (const std::string& text : results) {
     const nlohmann::json parsed = parse_json_or_null(text);
     const std::string row = parsed.is_object() && parsed.contains("row") && parsed["row"].is_string()
                                 ? parsed["row"].get<std::string>()
@@ -103,12 +103,12 @@ void ExperimentJob::start(const ExperimentSpec& spec, const QString& folder) {
   struct Forward final : ExperimentSink {
     Forward(ExperimentJob* whole, const Job::Side& its_side) : job(whole), side(its_side) {}
     void begins(const Trial& trial, int repeat, int done, int of) override {
-      side.tell([job = job, label = QString::fromStdString(trial.label), repeat, done, of] {
+      side.post([job = job, label = QString::fromStdString(trial.label), repeat, done, of] {
         emit job->began(label, repeat, done, of);
       });
     }
     void ended(const TrialRun&) override {
-      side.tell([job = job] { emit job->trained(); });
+      side.post([job = job] { emit job->trained(); });
     }
     ExperimentJob* job;
     const Job::Side& side;

@@ -37,7 +37,7 @@ class ExperimentJob : public QObject {
  private:
   std::unique_ptr<ExperimentFolder> prepare(const ExperimentSpec& spec, const QString& folder);
   void follow(std::unique_ptr<RemoteWork> work, std::unique_ptr<ExperimentFolder> owned);
-  void keepRows(const std::vector<std::string>& told);
+  void keepRows(const std::vector<std::string>& results);
 
   QString folder_, unwritten_;  // unwritten_: why rows could not be kept
   Job job_;

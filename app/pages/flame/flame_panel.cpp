@@ -139,8 +139,8 @@ prof::WorkingStacks FlamePanel::stacks() const {
   if (time() == FlameTime::Launched) return {prof::launch_stacks(run_->trace, range())};
   prof::HostStacks all = prof::host_stacks(run_->trace, {.gaps_only = time() == FlameTime::WhileGpuWaited, .range = range()});
   if (!show_waits_) return prof::without_waits(std::move(all));
-  const prof::WorkingStacks told = prof::without_waits(all);
-  return {std::move(all), told.waiting, told.waited_ns};
+  const prof::WorkingStacks working = prof::without_waits(all);
+  return {std::move(all), working.waiting, working.waited_ns};
 }
 
 QString FlamePanel::emptyText() const {

@@ -365,7 +365,7 @@ void KernelPanel::build() {
         QElapsedTimer timer;
         timer.start();
         const own::KernelBuild made = build_own_kernel(plan, op, source, compute);
-        side.tell([this, made, seconds = static_cast<double>(timer.nsecsElapsed()) * 1e-9] { takeBuild(made, seconds); });
+        side.post([this, made, seconds = static_cast<double>(timer.nsecsElapsed()) * 1e-9] { takeBuild(made, seconds); });
       },
       [this](const QString& problem) {
         if (problem.isEmpty()) return;
@@ -425,13 +425,13 @@ void KernelPanel::buildAndCheck() {
   checking_.start(
       [this, kernel, exercise, program = checker_](const Job::Side& side) {
         const auto arrived = [this, &side](const ShapeResult& result) {
-          side.tell([this, result] { takeResult(result); });
+          side.post([this, result] { takeResult(result); });
           return !*side.cancelled();
         };
         const std::vector<ShapeResult> results = check_kernel(kernel, arrived, {}, program);
         std::optional<ExerciseResult> made;
         if (exercise && !results.empty()) made = exercise_result(*exercise, kernel.file, results);
-        side.tell([this, made, shapes = kernel.shapes.size()] { takeEnd(made, shapes); });
+        side.post([this, made, shapes = kernel.shapes.size()] { takeEnd(made, shapes); });
       },
       [this](const QString& problem) {
         if (!problem.isEmpty()) verdict_->setText(problem);

@@ -51,8 +51,8 @@ int width_of(const QHeaderView& header, int column) {
 }
 
 QString readable_name(const prof::KernelRow& row) {
-  constexpr size_t kRoom = 90;
-  return QString::fromStdString(prof::shortened(prof::plain_kernel_name(row.key), kRoom));
+  constexpr size_t kMostLetters = 90;
+  return QString::fromStdString(prof::shortened(prof::plain_kernel_name(row.key), kMostLetters));
 }
 
 // The executions of one kernel. `own`: a run of ours, whose spans outside a step belong to an evaluation.
@@ -87,7 +87,7 @@ std::vector<std::string> differences(const std::vector<std::string>& names) {
 }
 
 // Rows of different kernels with one short name get what differs: template arguments, or the launch.
-void tell_apart(Table& table, const std::vector<prof::KernelRow>& rows) {
+void make_distinct(Table& table, const std::vector<prof::KernelRow>& rows) {
   constexpr size_t kLetters = 26;
   std::map<std::string, std::vector<size_t>> alike;
   for (size_t i = 0; i < rows.size(); ++i) alike[table.rows[i].cells[0].text].push_back(i);
@@ -110,7 +110,7 @@ Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
   for (size_t i = 0; i < rows.size(); ++i)
     if (rows[i].kind != prof::SpanKind::GraphRun)
       table.rows[i].cells[0].text = kernels && rows[i].kind == prof::SpanKind::Kernel ? prof::short_kernel_name(rows[i].key) : rows[i].key;
-  if (by == prof::GroupBy::Name) tell_apart(table, rows);
+  if (by == prof::GroupBy::Name) make_distinct(table, rows);
   return table;
 }
 

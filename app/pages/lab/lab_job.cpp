@@ -70,12 +70,12 @@ void LabJob::follow(const QString& name, const json& job) {
     emit ended(problem);
   };
   RemoteWork* there = there_.follow(std::make_unique<RemoteWork>(machine_, name, job, run_file, this), ended_there);
-  connect(there, &RemoteWork::told, this, &LabJob::take);
+  connect(there, &RemoteWork::received, this, &LabJob::take);
 }
 
-void LabJob::take(const std::vector<std::string>& told) {
+void LabJob::take(const std::vector<std::string>& results) {
   bool points = false;
-  for (const std::string& text : told) try {
+  for (const std::string& text : results) try {
       const json parsed = parse_json(text, "A point");
       const JsonInput in(parsed, "");
       if (in.at("whole").there()) whole_ = lab::lab_result_from_json(in.at("whole").value());
@@ -108,16 +108,16 @@ void LabJob::startHere() {
   struct Forward final : lab::LabSink {
     Forward(LabJob* whole, const Job::Side& its_side) : job(whole), side(its_side) {}
     void point(const lab::LabPoint& p) override {
-      side.tell([job = job, p] {
+      side.post([job = job, p] {
         job->result_.points.push_back(p);
         emit job->changed();
       });
     }
     void progress(int done, int of, const std::string& what) override {
-      side.tell([job = job, done, of, text = QString::fromStdString(what)] { emit job->progressed(done, of, text); });
+      side.post([job = job, done, of, text = QString::fromStdString(what)] { emit job->progressed(done, of, text); });
     }
     void ceilings(const lab::Ceilings& c) override {
-      side.tell([job = job, c] { job->result_.ceilings = c; });
+      side.post([job = job, c] { job->result_.ceilings = c; });
     }
     LabJob* job;
     const Job::Side& side;

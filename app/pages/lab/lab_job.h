@@ -38,7 +38,7 @@ class LabJob : public QObject {
   void begin(const lab::LabSpec& spec, const QString& path);
   void startHere();
   void follow(const QString& name, const nlohmann::json& job);
-  void take(const std::vector<std::string>& told);
+  void take(const std::vector<std::string>& results);
 
   lab::LabResult result_;
   std::optional<lab::LabResult> whole_;  // from another machine, at the end

@@ -27,11 +27,11 @@ void LabTorch::follow(const QString& name, const json& job) {
   RemoteWork* there = there_.follow(std::make_unique<RemoteWork>(machine_, name, job, no_files, this),
                                     [this](const QString& problem) { emit ended(problem); });
   connect(there, &RemoteWork::printed, this, &LabTorch::said);
-  connect(there, &RemoteWork::told, this, &LabTorch::take);
+  connect(there, &RemoteWork::received, this, &LabTorch::take);
 }
 
-void LabTorch::take(const std::vector<std::string>& told) {
-  for (const std::string& text : told) try {
+void LabTorch::take(const std::vector<std::string>& results) {
+  for (const std::string& text : results) try {
       const json parsed = parse_json(text, "A result");
       const JsonInput in(parsed, "");
       if (in.at("whole").there()) emit measured(lab::lab_result_from_json(in.at("whole").value()));
@@ -57,7 +57,7 @@ void LabTorch::startHere(const lab::LabSpec& spec) {
     TorchTools tools = find_torch(python, program);
     if (!script.empty()) tools.script = script, tools.problem.clear();
     *result = run_torch_lab(spec, tools, *side.cancelled(), [&](const std::string& line) {
-      side.tell([this, text = QString::fromStdString(line)] { emit said(text); });
+      side.post([this, text = QString::fromStdString(line)] { emit said(text); });
     });
   };
   job_.start(work, [this, result](const QString& problem) {

@@ -33,7 +33,7 @@ class LabTorch : public QObject {
  private:
   void startHere(const lab::LabSpec& spec);
   void follow(const QString& name, const nlohmann::json& job);
-  void take(const std::vector<std::string>& told);
+  void take(const std::vector<std::string>& results);
 
   QString python_ = "python3", script_;
   Job job_;

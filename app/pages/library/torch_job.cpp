@@ -78,7 +78,7 @@ void TorchJob::startHere(const RunSpec& spec, const QString& path) {
     request.spec = spec;
     request.out = path.toStdString();
     run_torch(request, tools, *side.cancelled(), [&](const std::string& line) {
-      side.tell([this, text = QString::fromStdString(line)] { workspace_.say(tr("PyTorch: %1").arg(text), false); });
+      side.post([this, text = QString::fromStdString(line)] { workspace_.say(tr("PyTorch: %1").arg(text), false); });
     });
   };
   job_.start(work, [this, path](const QString& problem) { finish(path, problem); });

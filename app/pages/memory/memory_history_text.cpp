@@ -13,7 +13,7 @@ void judge(FragmentationCurve& curve, const prof::MemoryHistory& history) {
 }
 
 // True if the program itself reports its blocks. An arena reports only what it holds.
-bool tells_of_blocks(const prof::Trace& trace) {
+bool reports_blocks(const prof::Trace& trace) {
   const auto& events = trace.memory();
   const auto own = [&](const prof::MemoryEvent& event) {
     return event.kind == prof::MemoryAction::Allocate && event.source < trace.memory_sources.size() &&
@@ -53,7 +53,7 @@ FragmentationCurve plan_fragmentation(const MemoryMap& map) {
 
 FragmentationCurve event_fragmentation(const prof::Trace& trace, int source) {
   FragmentationCurve curve;
-  const bool own = source >= 0 || tells_of_blocks(trace);
+  const bool own = source >= 0 || reports_blocks(trace);
   const prof::TimeNs from = newest_from(trace);
   QString name;
   const prof::MemoryHistory history = prof::memory_history(trace, [&](const prof::MemoryEvent& event) {

@@ -16,7 +16,7 @@ namespace ws::app {
 namespace {
 
 constexpr double kLabels = 62, kTitle = 20, kEdge = 12, kLineHeight = 26, kFoot = 16;
-constexpr size_t kLabelRoom = 11;  // px per row of sizes for its label
+constexpr size_t kLabelHeight = 11;  // px per row of sizes for its label
 
 QString fragmented_text(const FragmentationCurve& curve, int decimals) {
   return QObject::tr("fragmented: %1 % of the free bytes at the peak, %2 % at worst")
@@ -134,7 +134,7 @@ void MemoryTimeView::paintScale(QPainter& painter) const {
   const Theme& t = theme();
   const QRectF area = sizeArea();
   painter.setPen(t.quiet);
-  const auto every = static_cast<size_t>(std::ceil(static_cast<double>(kLabelRoom) / std::max(1.0, rowHeight())));
+  const auto every = static_cast<size_t>(std::ceil(static_cast<double>(kLabelHeight) / std::max(1.0, rowHeight())));
   for (size_t i = 0; i < classes_.size(); i += std::max<size_t>(1, every))
     draw_number(painter, QRectF(0, rowTop(classes_[i]), kLabels - 6, rowHeight()), Qt::AlignRight | Qt::AlignVCenter,
                 class_text(classes_[i]));

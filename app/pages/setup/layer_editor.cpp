@@ -174,7 +174,7 @@ void LayerEditor::refreshOutputs(const RunSpec& spec, int64_t inputs, int64_t ou
 
 void LayerEditor::setSpec(const RunSpec& spec) {
   const DataShape shape = data_shape(spec.data);
-  if (widths_ != spec.model.hidden) tellWrong({});
+  if (widths_ != spec.model.hidden) showWrong({});
   widths_ = spec.model.hidden;
   fitRows();
   int64_t inputs = shape.features();
@@ -185,7 +185,7 @@ void LayerEditor::setSpec(const RunSpec& spec) {
   refreshOutputs(spec, inputs, shape.outputs);
 }
 
-void LayerEditor::tellWrong(const QString& why) {
+void LayerEditor::showWrong(const QString& why) {
   wrong_->setText(why);
   QPalette palette = wrong_->palette();
   palette.setColor(QPalette::WindowText, theme().worse);
@@ -206,13 +206,13 @@ void LayerEditor::commit(size_t layer) {
   const qlonglong width = typed.toLongLong(&whole);
   if (!whole || static_cast<double>(width) < limits.least || static_cast<double>(width) > limits.most) {
     field->setText(QString::number(widths_[layer]));
-    return tellWrong(tr("Layer %1: “%2” is not a width. Use a whole number from %3 to %4.")
+    return showWrong(tr("Layer %1: “%2” is not a width. Use a whole number from %3 to %4.")
                          .arg(QString::number(layer + 1), typed, count_text(static_cast<int64_t>(limits.least)),
                               count_text(static_cast<int64_t>(limits.most))));
   }
   std::vector<int64_t> widths = widths_;
   widths[layer] = width;
-  tellWrong({});
+  showWrong({});
   emit edited(text(widths));
 }
 
@@ -229,7 +229,7 @@ void LayerEditor::act(size_t layer, int what) {
 }
 
 void LayerEditor::change(std::vector<int64_t> widths, size_t focus) {
-  tellWrong({});
+  showWrong({});
   for (const Row& row : rows_) row.width->setModified(false);
   emit edited(text(widths));
   if (focus < rows_.size())

@@ -18,7 +18,7 @@ class LayerEditor : public QWidget {
  public:
   explicit LayerEditor(QWidget* parent = nullptr);
   void setSpec(const RunSpec& spec);
-  void tellWrong(const QString& why);  // stays until the next change; empty if all is well
+  void showWrong(const QString& why);  // stays until the next change; empty if all is well
   QString wrong() const;
   size_t layers() const { return widths_.size(); }
   QLineEdit* width(size_t layer) const { return rows_[layer].width; }

@@ -50,7 +50,7 @@ SetupPanel::SetupPanel(Choices* choices, QWidget* parent) : QWidget(parent), cho
   style_ground(*this, "panel");
   build();
   connect(choices_, &Choices::changed, this, &SetupPanel::refresh);
-  connect(choices_, &Choices::told, this, [this](const QString& sentence, bool problem) {
+  connect(choices_, &Choices::said, this, [this](const QString& sentence, bool problem) {
     if (problem) refresh();  // a field may show a rejected value
     FieldRow* wrong = problem ? rowOf(sentence) : nullptr;
     if (!wrong) return say(sentence, problem);

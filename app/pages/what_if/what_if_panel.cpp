@@ -301,7 +301,7 @@ void WhatIfPanel::prove() {
       [this, spec, written](const Job::Side& side) {
         const Proof proof = app::prove(spec, written, data::load(spec.data));
         keep(proof, proofs_file());
-        side.tell([this, proof] { showProof(proof); });
+        side.post([this, proof] { showProof(proof); });
       },
       [this](const QString& problem) {
         if (!problem.isEmpty()) emit said(problem, true);

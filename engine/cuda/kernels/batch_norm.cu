@@ -345,9 +345,9 @@ Strips strips_of(int64_t rows, const Window& pool, int64_t c, int64_t blocks) {
 
 // Strips whose sums fit into the scratch.
 Strips strips_for_sums(int64_t rows, const Window& pool, int64_t c) {
-  const int64_t room = (kScratchBytes / 2 - kCounterBytes) / 8 / c;  // strips
+  const int64_t fitting = (kScratchBytes / 2 - kCounterBytes) / 8 / c;  // strips
   const int64_t columns = ceil_div(c, kMostNormPacks * kColumns);
-  return strips_of(rows, pool, c, std::min<int64_t>(4 * kMultiprocessors, std::max<int64_t>(room, 1) * columns));
+  return strips_of(rows, pool, c, std::min<int64_t>(4 * kMultiprocessors, std::max<int64_t>(fitting, 1) * columns));
 }
 
 Strips strips_for_rows(int64_t rows, const Window& pool, int64_t c) {

@@ -228,9 +228,9 @@ void launch_conv(Queue queue, ConvArguments a) {
 }
 
 // Chooses the splits: `slots` blocks for each multiprocessor, and a few stages for each block.
-inline int splits_for(const ConvUpdateArguments& a, int stage, int64_t room, int64_t slots) {
+inline int splits_for(const ConvUpdateArguments& a, int stage, int64_t space, int64_t slots) {
   const int64_t wanted = std::max<int64_t>(1, slots * kMultiprocessors / (a.tiles_m * a.tiles_n));
-  const int64_t fit = std::min<int64_t>(ceil_div(a.patches.rows, 2 * stage), room / (4 * a.split_step));
+  const int64_t fit = std::min<int64_t>(ceil_div(a.patches.rows, 2 * stage), space / (4 * a.split_step));
   return static_cast<int>(std::clamp<int64_t>(fit, 1, wanted));
 }
 

@@ -140,7 +140,7 @@ struct Watch {
 };
 
 // Reports the first wait that exceeded its limit.
-static __device__ __noinline__ void give_up(volatile int* dead, FaultReport* report, int what, int step) {
+static __device__ __noinline__ void time_out(volatile int* dead, FaultReport* report, int what, int step) {
   *dead = 1;
   if (atomicCAS_system(&report->code, 0u, static_cast<uint>(what)) != 0u) return;
   report->block = blockIdx.x;
@@ -155,7 +155,7 @@ static __device__ __noinline__ bool wait_on(volatile int* dead, ulong limit, Fau
   while (!barrier_passed(barrier, parity)) {
     if (*dead) return false;
     if (static_cast<ulong>(clock64() - begin) < limit) continue;
-    give_up(dead, report, what, step);
+    time_out(dead, report, what, step);
     return false;
   }
   return true;
@@ -194,7 +194,7 @@ WS_DEVICE bool wait_until(const Watch& watch, int what, int step, Ready ready) {
     if (*watch.dead) return false;
     if (begin == 0) begin = clock64();
     if (static_cast<ulong>(clock64() - begin) < watch.limit) continue;
-    give_up(watch.dead, watch.report, what, step);
+    time_out(watch.dead, watch.report, what, step);
     return false;
   }
   return true;
@@ -250,7 +250,7 @@ WS_DEVICE bool warp_waits_until(const Watch& watch, int what, int step, Ready re
     if (__any_sync(~0u, *watch.dead)) return false;
     if (begin == 0) begin = clock64();
     if (!__any_sync(~0u, static_cast<ulong>(clock64() - begin) >= watch.limit)) continue;
-    give_up(watch.dead, watch.report, what, step);
+    time_out(watch.dead, watch.report, what, step);
     __syncwarp();
     return false;
   }

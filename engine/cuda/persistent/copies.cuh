@@ -623,7 +623,7 @@ struct Training {
   }
 
   // Returns true if a wait timed out.
-  WS_DEVICE bool hear_units(int step) {
+  WS_DEVICE bool receive_units(int step) {
     stamps.begin(now, kPartWait, kWaitHidden);
     alive &= wait(block.watch, block.barrier(kHidden), step & 1, kWaitHidden, step);
     if (thread == 0 && alive) barrier_expect(block.barrier(kHidden), kHiddenBytes);
@@ -661,7 +661,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     training.add_partials(s);
     training.load(s + 2);
     if (s > 0) training.move_copy<2>(s - 1, factors, skip);
-    if (training.hear_units(s)) break;
+    if (training.receive_units(s)) break;
     training.forward<2>(s);
     training.stamps.begin(s, kPartLosses, kHiddenLayers);
     training.losses(s, scaling.scale * per_row);

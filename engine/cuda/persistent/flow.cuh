@@ -280,7 +280,7 @@ struct Training {
   // Returns false if a wait timed out.
   WS_DEVICE bool meet(int step, int meeting, int what) {
     stamps.begin(step, kPartWait, what);
-    if (late) give_up(block.watch.dead, block.watch.report, kWaitRows, step);
+    if (late) time_out(block.watch.dead, block.watch.report, kWaitRows, step);
     stores_for_copies();
     warps_meet(1, kMath);
     const uint number = number_of(step, meeting);
@@ -297,7 +297,7 @@ struct Training {
 
   // Waits for rows while products are under way. A function call here would make the compiler wait for each product, so
   // meet() reports a wait that timed out.
-  WS_DEVICE void hear(uint barrier, uint parity) {
+  WS_DEVICE void receive(uint barrier, uint parity) {
     long long begin = 0;
 #pragma unroll 1
     for (int i = 0; !barrier_passed(barrier, parity); ++i) {
@@ -336,7 +336,7 @@ struct Training {
       float z[2][H / 2] = {};
 #pragma unroll 1
       for (int k = 0; k < kForwardSteps; ++k) {
-        hear(block.forward_full(forward.stage), forward.parity);
+        receive(block.forward_full(forward.stage), forward.parity);
         const uint x = block.forward_stage(forward.stage) + 2 * group * kForwardRows,
                    w = block.forward_stage(forward.stage) + 4 * kForwardRows;
         wgmma_fence();
@@ -355,7 +355,7 @@ struct Training {
       release(block.forward_empty(forward.stage));
       forward.next();
       sums_are_ready(z[0]), sums_are_ready(z[1]);
-      if (round == block.number) hear(block.top_full(), top_parity);
+      if (round == block.number) receive(block.top_full(), top_parity);
       stamps.begin(step, kPartLosses, 1);
       if (first < kGroups) run_middle(first, label[0], z[0]);
       if (first + 1 < kGroups) run_middle(first + 1, label[1], z[1]);
@@ -556,7 +556,7 @@ struct Training {
     float sums[kSlice / 2] = {};
 #pragma unroll 1
     for (int i = 0; i < all; ++i) {
-      hear(block.backward_full(backward.stage), backward.parity);
+      receive(block.backward_full(backward.stage), backward.parity);
       const uint x = block.backward_stage(backward.stage), d = x + kBackwardRows + group * 8 * kChunk;
       wgmma_fence();
 #pragma unroll
@@ -638,7 +638,7 @@ struct Training {
   }
 
   // Sends the other blocks the largest weights of this one.
-  WS_DEVICE void tell_maxima() const {
+  WS_DEVICE void send_maxima() const {
     if constexpr (!kScaled) return;
     uint first = 0, top = 0;
     for (int pair = thread; pair < kOwnPairs; pair += kMath)
@@ -660,7 +660,7 @@ struct Training {
     }
   }
   // True if the factors have changed. All blocks get the same answer.
-  WS_DEVICE bool hear_maxima() {
+  WS_DEVICE bool receive_maxima() {
     uint first = 0, top = 0;
     if constexpr (kScaled) {
       for (int i = lane; i < kBlocks; i += 32) {
@@ -696,10 +696,10 @@ struct Training {
   // Shares the weights with all blocks. The operands are written with the last factors, and again if these change.
   WS_DEVICE bool share_weights(int step, int meeting) {
     if (step >= 0) write_operands();
-    tell_maxima();
+    send_maxima();
     const int at = max(step, 0);
     if (!meet(at, meeting, kWaitWeights)) return false;
-    if (!hear_maxima()) return true;
+    if (!receive_maxima()) return true;
     write_operands();
     return meet(at, meeting + 1, kWaitWeights);
   }

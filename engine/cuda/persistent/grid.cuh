@@ -471,7 +471,7 @@ struct Training {
     return well;
   }
   // Waits until all messages of step `step` that count at a barrier have arrived.
-  WS_DEVICE void hear(int barrier, int bytes, int what, int step) {
+  WS_DEVICE void receive(int barrier, int bytes, int what, int step) {
     stamps.begin(s, kPartWait, what);
     well &= wait(block.watch, block.barrier(barrier), step & 1, what, step);
     __syncwarp();
@@ -562,7 +562,7 @@ struct Training {
     // The new output weights came long ago.
     if constexpr (L == kHiddenLayers)
       if (s > 0) well &= wait(block.watch, block.barrier(kOutputWeights), (s - 1) & 1, kWaitWeights, s - 1);
-    hear(L - 1, kC * R * units(L) * 4, kWaitPartials, s);
+    receive(L - 1, kC * R * units(L) * 4, kWaitPartials, s);
     if constexpr (L == kHiddenLayers)
       if (s > 0 && well && thread == 0) barrier_expect(block.barrier(kOutputWeights), (kTop + 1) * O * 4);
     for_own_units<L>([&](int round, int r, int j, bool exists) {
@@ -904,7 +904,7 @@ struct Training {
     if constexpr (L > 1) {
       TileGradient<L> gradient(block.slot(L, turn), thread);
       if constexpr (!kScales) gradient.prepare();
-      hear(e, B * units(L) * 4, kWaitGradients, s);
+      receive(e, B * units(L) * 4, kWaitGradients, s);
       if (well)
         product.run_if(block.region(e), always, [&](int input, int row, const float4& v) {
           const int unit = static_cast<int>(block.rank) * values(L) + input, to = unit / units(L - 1);
@@ -931,7 +931,7 @@ struct Training {
       stamps.resume();
       backward<L - 1>(next_step, next);
     } else {
-      hear(e, B * units(L) * 4, kWaitGradients, s);
+      receive(e, B * units(L) * 4, kWaitGradients, s);
       if constexpr (kHiddenLayers == 1) send_output_gradients();
       turn_gradients<1>();
       if constexpr (!kScales) update_tile<1>(product, always);
@@ -1022,7 +1022,7 @@ struct Training {
     }
   }
   // fp16: every block publishes if one of its gradients was infinite; any_infinite reads all of them.
-  WS_DEVICE void tell_infinite() {
+  WS_DEVICE void report_infinite() {
     stamps.begin(s, kPartUpdate, 0);
     const bool mine = __syncthreads_or(infinite);
     infinite = false;
@@ -1203,7 +1203,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     training.factors = step_factors(a, rate, scaling.inverse_of_scale(), a.first_step + s);
     training.backward<kHiddenLayers>(s + 1, product);
     if constexpr (kScales) {
-      training.tell_infinite();
+      training.report_infinite();
       training.move_tile_if<1>(training.turn, [&] {
         training.skips = training.any_infinite();
         return !training.skips;
@@ -1217,7 +1217,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   training.move_owed_tiles<2>();
   if (a.steps > 0 && training.well) training.move_output(a.steps - 1);
   // No block may leave while messages are in flight.
-  if (a.steps > 0) training.hear(kOutputWeights, (kTop + 1) * O * 4, kWaitWeights, a.steps - 1);
+  if (a.steps > 0) training.receive(kOutputWeights, (kTop + 1) * O * 4, kWaitWeights, a.steps - 1);
   training.end();
   cluster_meets();
   if (blockIdx.x != 0 || !training.well) return;

@@ -80,7 +80,7 @@ __device__ void average_task(const Work& work, const PeerMessage* messages, int 
 }
 
 // The elements after the last whole vector of each gradient, a thread for each.
-__device__ void average_rests(const Work& work, const PeerMessage* messages) {
+__device__ void average_remainders(const Work& work, const PeerMessage* messages) {
   const int g = static_cast<int>(threadIdx.x) / 4;
   if (g >= work.gradients) return;
   const int64_t element = work.elements[g] / 4 * 4 + threadIdx.x % 4;
@@ -99,20 +99,20 @@ __global__ __launch_bounds__(512, 1) void peer_all_reduce(Work work) {
   const uint32_t number = own.averages[blockIdx.x] + 1;
   bool goes_on = true;
   if (rank < peer.ranks) {
-    PeerMessage& told = peer.mailboxes[rank]->messages[blockIdx.x][peer.rank];
-    for (int g = 0; g < work.gradients; ++g) told.gradients[g] = work.data[g];
-    told.share = work.share;
-    Number(told.ready).store(number, ::cuda::memory_order_release);
-    PeerMessage& heard = own.messages[blockIdx.x][rank];
-    goes_on = wait_for(heard.ready, number, peer.stop);
-    for (int g = 0; g < work.gradients; ++g) messages[rank].gradients[g] = heard.gradients[g];
-    messages[rank].share = heard.share;
+    PeerMessage& outgoing = peer.mailboxes[rank]->messages[blockIdx.x][peer.rank];
+    for (int g = 0; g < work.gradients; ++g) outgoing.gradients[g] = work.data[g];
+    outgoing.share = work.share;
+    Number(outgoing.ready).store(number, ::cuda::memory_order_release);
+    PeerMessage& incoming = own.messages[blockIdx.x][rank];
+    goes_on = wait_for(incoming.ready, number, peer.stop);
+    for (int g = 0; g < work.gradients; ++g) messages[rank].gradients[g] = incoming.gradients[g];
+    messages[rank].share = incoming.share;
   }
   if (!__syncthreads_and(goes_on)) return;
   const int tasks = work.first_task[work.gradients];
   for (int task = static_cast<int>(blockIdx.x); task < tasks; task += static_cast<int>(gridDim.x))
     average_task(work, messages, task);
-  if (blockIdx.x == 0 && peer.rank == peer.ranks - 1) average_rests(work, messages);
+  if (blockIdx.x == 0 && peer.rank == peer.ranks - 1) average_remainders(work, messages);
   __syncthreads();
   // A gradient has all its sums when every block of every rank has written: this kernel ends after that.
   if (rank < peer.ranks) {

@@ -17,7 +17,7 @@ constexpr int kPeerBlocks = 64, kPeerBlocksBesideUpdates = 16, kPeerBlocksBeside
 
 // Two averages wait for each other's partners. So both must find space at the same time, with a multiprocessor for each
 // block.
-bool all_have_room_for_two(int ranks) {
+bool all_have_memory_for_two(int ranks) {
   for (int device = 0; device < ranks; ++device) {
     int multiprocessors = 0;
     CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
@@ -59,7 +59,7 @@ void map_memory_of(int device, int ranks) {
 
 class Peers final : public RankGroup {
  public:
-  explicit Peers(int ranks) : stop_(PinnedBlock<int>::pinned(1)), takes_two_(all_have_room_for_two(ranks)) {
+  explicit Peers(int ranks) : stop_(PinnedBlock<int>::pinned(1)), takes_two_(all_have_memory_for_two(ranks)) {
     stop_[0] = 0;
     for (int rank = 0; rank < ranks; ++rank) {
       map_memory_of(rank, ranks);

@@ -34,7 +34,7 @@ const char* type_of(Object object) {
 
 // Two functions have the same C function behind them, unless the layout is another one. Since 3.12 the interpreter has a
 // function that changes it, and forgets the places where it calls this function in a shorter way.
-bool hear_calls(Object function, Object other, PythonCall ours, PythonCall& before) {
+bool watch_calls(Object function, Object other, PythonCall ours, PythonCall& before) {
   if (!why_not(Hook::PythonCalls, Interpreter::instance().version_text()).empty()) return false;
   PythonCall* const slot = call_slot(function);
   PythonCall* const usual = call_slot(other);

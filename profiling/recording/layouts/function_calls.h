@@ -12,7 +12,7 @@ using PythonCall = Interpreter::Object (*)(Interpreter::Object function, Interpr
 
 // `ours` is called from now on, and `before` becomes what it has to call. `other`: any other Python function. Returns false if
 // this interpreter's functions have another layout. Python 3.11 asks for the C function only where C code calls: slots of a type.
-bool hear_calls(Interpreter::Object function, Interpreter::Object other, PythonCall ours, PythonCall& before);
+bool watch_calls(Interpreter::Object function, Interpreter::Object other, PythonCall ours, PythonCall& before);
 // The interpreter keeps a flag of its own in `count`.
 constexpr size_t positional_arguments(size_t count) { return count & ~(size_t{1} << (8 * sizeof(size_t) - 1)); }
 const char* type_of(Interpreter::Object object);

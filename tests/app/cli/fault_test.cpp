@@ -52,7 +52,7 @@ Outcome run(const Words& words, const fs::path& folder, const Process::Environme
             const std::string& path = WARPSIGHT_CLI) {
   Words command{"env", "-C", folder.string(), path};
   command.insert(command.end(), words.begin(), words.end());
-  Process program(command, Process::Output::HeardWithErrors, settings);
+  Process program(command, Process::Output::CapturedWithErrors, settings);
   Outcome out;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(kMostSeconds);
   bool open = true;

@@ -208,7 +208,7 @@ TEST_F(Killing, OfARecordingOnlyTheRecorderTheProgramOrTheWriter) {
     const auto victim = static_cast<Victim>(i % 3);
     const fs::path file = folder_ / ("one-of-" + std::to_string(i) + ".wsrun");
     Process record({WARPSIGHT_CLI, "record", "--library", "-", "--out", file, "--", RECORDED_PROGRAM, std::to_string(kSteps)},
-                   Process::Output::HeardWithErrors);
+                   Process::Output::CapturedWithErrors);
     const Pulse pulse(folder_);
     Recorders recorders;
     for (const auto until = Clock::now() + std::chrono::seconds(30); recorders.program == 0 && Clock::now() < until; recorders = Recorders::of(file))

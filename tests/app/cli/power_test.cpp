@@ -170,7 +170,7 @@ class PowerFailure : public testing::Test {
 
   static void run(Words words, const fs::path& folder, const Process::Environment& settings = {}) {
     words.insert(words.begin(), {"env", "-C", folder.string(), WARPSIGHT_CLI});
-    Process program(words, Process::Output::HeardWithErrors, settings);
+    Process program(words, Process::Output::CapturedWithErrors, settings);
     std::string said;
     while (const auto more = program.output(1000)) said += *more;
     ASSERT_EQ(program.wait(), 0) << said;

@@ -82,7 +82,7 @@ def compare_summary(chromium, stats):
     same(row.get("median"), stats.get("step_time_us", {}).get("median"), "median")
 
 
-def numbers_are_those_of_stats(chromium, files):
+def numbers_equal_stats(chromium, files):
     page = "single.html"
     for file in files:
         run("report", "--interactive", file, "--out", page)
@@ -94,7 +94,7 @@ def numbers_are_those_of_stats(chromium, files):
         assert not chromium.complaints(), chromium.complaints()
 
 
-def comparison_is_that_of_diff(chromium, a, b):
+def comparison_equals_diff(chromium, a, b):
     run("report", "--interactive", a, b, "--out", "pair.html")
     chromium.open("pair.html")
     diff = as_json("diff", a, b)
@@ -280,7 +280,7 @@ def sources_come_only_when_asked(chromium):
     assert chromium.ask("window.hacked === undefined") and not chromium.complaints(), chromium.complaints()
 
 
-def old_browser_says_so(chromium):
+def old_browser_gets_a_sentence(chromium):
     run("report", "--interactive", SHIPPED[0], "--out", "old.html")
     script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream")["identifier"]
     chromium.open("old.html")
@@ -378,15 +378,15 @@ def main():
             for i, (preset, sets) in enumerate(TRAINED):
                 trained.append(f"trained{i}.wsrun")
                 run("train", preset, "--run", trained[-1], "--trace", "kernels", "--set", "exec.device=cpu", *[word for one in sets for word in ("--set", one)])
-            numbers_are_those_of_stats(chromium, SHIPPED + trained)
-            comparison_is_that_of_diff(chromium, next(file for file in SHIPPED if "direct" in file), next(file for file in SHIPPED if "arena" in file))
-            comparison_is_that_of_diff(chromium, trained[0], trained[5])
+            numbers_equal_stats(chromium, SHIPPED + trained)
+            comparison_equals_diff(chromium, next(file for file in SHIPPED if "direct" in file), next(file for file in SHIPPED if "arena" in file))
+            comparison_equals_diff(chromium, trained[0], trained[5])
             timeline_answers_to_keys_and_pointer(chromium, SHIPPED[0])
             a_notebook_shows_it(chromium, next(file for file in SHIPPED if "direct" in file), next(file for file in SHIPPED if "arena" in file))
             nothing_from_a_name_runs(chromium)
             sources_come_only_when_asked(chromium)
             half_of_a_block_is_not_taken(chromium)
-            old_browser_says_so(chromium)
+            old_browser_gets_a_sentence(chromium)
         finally:
             chromium.close()
     return 0

@@ -138,7 +138,7 @@ inline QStringList clipped_numbers(const QTableView& table) {
 }
 
 // Space for an arrow is an arrow.
-inline QString room_without_arrow(const QPushButton& button) {
+inline QString text_beside_arrow(const QPushButton& button) {
   return button.property("menu").toBool() && !button.menu() ? QString("button “%1” keeps room for an arrow").arg(button.text()) : QString();
 }
 
@@ -161,8 +161,8 @@ inline QStringList cut_off(const QWidget& window) {
       if (header->orientation() == Qt::Horizontal)
         for (const QString& line : unreadable(*header->viewport())) found << "heading " + line;
     }
-    if (const auto* push = qobject_cast<const QPushButton*>(w); push && !room_without_arrow(*push).isEmpty())
-      found << room_without_arrow(*push);
+    if (const auto* push = qobject_cast<const QPushButton*>(w); push && !text_beside_arrow(*push).isEmpty())
+      found << text_beside_arrow(*push);
     if (const auto* tabs = qobject_cast<const QTabBar*>(w)) found << short_tabs(*tabs);
     if (const auto* table = qobject_cast<const QTableView*>(w); table && !beyond_the_edge(*table).isEmpty())
       found << beyond_the_edge(*table);

@@ -56,7 +56,7 @@ struct AheadRun {
       run.trace.append(stream, first), run.trace.append(below, second);
     }
   }
-  void tell() { run.apply(RunUpdate{}); }
+  void update() { run.apply(RunUpdate{}); }
   void end() {
     RunUpdate last;
     last.summary = Summary{};
@@ -94,7 +94,7 @@ class TimelineFollowTest : public QObject {
   void quietRowsShareOne();
   void stacksOfWaitingThreadsAreQuiet();
   void rangesOfTheFirstStepsAreQuiet();
-  void constantAndEmptyRowsTakeNoRoom();
+  void constantAndEmptyRowsTakeNoSpace();
   void overlappingKernelsAreOneRow();
   void evaluationIsNoPartOfAStep();
   void marksStayWithTheRun();
@@ -226,7 +226,7 @@ void TimelineFollowTest::stepsOfTheGpuComeFromItsKernels() {
   AheadRun ahead;
   ahead.markOnHost(40);
   ahead.runOnGpu(40);
-  ahead.tell();
+  ahead.update();
   QVERIFY(ahead.run.hasGpuSteps());
   const prof::Trace& marks = ahead.run.marks();
   for (int64_t step : {0, 7, 30}) {
@@ -272,7 +272,7 @@ void TimelineFollowTest::kernelsAreAlwaysInView() {
   for (int i = 0; i < 20; ++i) {
     ahead.markOnHost(40);  // far ahead of the GPU, and of its records
     ahead.runOnGpu(25);
-    ahead.tell();
+    ahead.update();
     const TimeRange range = pane.model()->range();
     QVERIFY2(kernels_in(ahead.run.trace, range) >= 6, qPrintable(QString::number(i)));
     QVERIFY(range.length() >= 3 * kStep && range.length() <= 6 * kStep);
@@ -288,9 +288,9 @@ void TimelineFollowTest::theEndShowsTheLastSteps() {
   TimelinePane pane(&cursor, &focus);
   ahead.markOnHost(40);
   ahead.runOnGpu(60);
-  ahead.tell();
+  ahead.update();
   pane.setRuns({&ahead.run});
-  ahead.tell();
+  ahead.update();
   ahead.runOnGpu(40);
   const auto profiler = ahead.run.trace.track(TrackKind::Overhead, "profiler", "CPU");
   ahead.run.trace.append(profiler, span_at(ahead.run.trace, ahead.gpu + 90'000'000, 5'000, SpanKind::Overhead, "x", 0));
@@ -411,7 +411,7 @@ void TimelineFollowTest::stacksOfWaitingThreadsAreQuiet() {
 }
 
 // A constant counter is one low row with its value, an empty one is no row.
-void TimelineFollowTest::constantAndEmptyRowsTakeNoRoom() {
+void TimelineFollowTest::constantAndEmptyRowsTakeNoSpace() {
   TwoRuns t;
   for (const char* name : {"GPU clock", "nothing", "DRAM read"}) {
     const prof::TrackId counter = t.fast.trace.counter(name, "%");
@@ -432,7 +432,7 @@ void TimelineFollowTest::overlappingKernelsAreOneRow() {
   AheadRun ahead;
   ahead.markOnHost(4);
   ahead.runOnGpu(40);
-  ahead.tell();
+  ahead.update();
   const auto lanes = build_lanes({{&ahead.run.trace, "run/x", "x", 0, false, &ahead.run.marks()}}, {});
   QStringList titles;
   for (const Lane& lane : lanes) titles << lane.title;

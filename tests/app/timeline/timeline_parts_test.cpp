@@ -27,7 +27,7 @@ class TimelinePartsTest : public QObject {
   void lanesStandInOrder();
   void layersStandAboveTheirWork();
   void streamsStandByTheirNumbers();
-  void callsOfTwoThreadsAreToldApart();
+  void callsOfTwoThreadsAreDistinct();
   void ranksThatDoNotNumberTheirSteps();
   void ranksComeBeforeTheCallsOfAll();
   void filterFoldPinAndOrder();
@@ -127,7 +127,7 @@ void TimelinePartsTest::streamsStandByTheirNumbers() {
   QCOMPARE(titles, QStringList({"stream 0", "stream 1", "stream 7", "stream 14", "stream 20", "stream 100"}));
 }
 
-void TimelinePartsTest::callsOfTwoThreadsAreToldApart() {
+void TimelinePartsTest::callsOfTwoThreadsAreDistinct() {
   prof::Trace trace;
   test::add_steps(trace, test::StepStyle::EagerDirect, 0, 20);
   const prof::TrackId second = trace.track(prof::TrackKind::Api, "thread 2 calls", "CPU");

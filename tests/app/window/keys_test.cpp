@@ -85,7 +85,7 @@ class KeysTest : public QObject, FilledWindow {
   void fitCanBeUndone();
   void everyControlHasAName();
   void tabReachesEachControlOfThePages();
-  void everyTabIsReachableWhereThereIsLittleRoom();
+  void everyTabIsReachableWhereThereIsLittleSpace();
   void arrowsReachBlockedValues();
   void keysNeverChangeAComboBox();
   void theWheelNeverChangesANumber();
@@ -253,7 +253,7 @@ void KeysTest::tabReachesEachControlOfThePages() {
 }
 
 // Most tabs have their places; the rest is in a menu, and the one in front is never hidden.
-void KeysTest::everyTabIsReachableWhereThereIsLittleRoom() {
+void KeysTest::everyTabIsReachableWhereThereIsLittleSpace() {
   auto window = open();
   QTabBar* tabs = window->tabs();
   QPushButton* more = window->tabStrip()->more();

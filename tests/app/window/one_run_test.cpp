@@ -289,7 +289,7 @@ void OneRunTest::nothingMoves() {
     window->tabs()->setCurrentIndex(window->tabs()->count() - 1);
     window->tabs()->setCurrentIndex(0);
     look("other pages");
-    window->notice()->tell("Something went wrong, at some length.");
+    window->notice()->showText("Something went wrong, at some length.");
     look("a notice");
     window->notice()->dismiss();
     QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);

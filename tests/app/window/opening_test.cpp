@@ -60,7 +60,7 @@ class OpeningTest : public QObject, FilledWindow {
   void ranksOfOneProgramComeUpAsOneRun();
   void startAndTabHoldInAWindowThatStays();
   void theCpuLaneIsNeverEmptyWhileItTrains();
-  void alignedStepsAndLengthsAreThoseOfTheRun();
+  void alignedStepsAndLengthsComeFromTheRun();
   void tabsKeepTheirPlaces();
   void numbersDoNotBreak();
 };
@@ -211,7 +211,7 @@ void OpeningTest::theCpuLaneIsNeverEmptyWhileItTrains() {
   QVERIFY2(empty.size() <= 1, qPrintable(empty.join("; ")));
 }
 
-void OpeningTest::alignedStepsAndLengthsAreThoseOfTheRun() {
+void OpeningTest::alignedStepsAndLengthsComeFromTheRun() {
   auto window = open();
   window->resize(1600, 972);
   QTRY_VERIFY(window->workspace()->device()->info());

@@ -68,7 +68,7 @@ class PanelsTest : public QObject {
 
   void planShowsEveryOpOnce();
   void planBeforeAndAfterDiffer();
-  void aPassSaysEachThingOnce();
+  void aPassReportsEachThingOnce();
   void planShowsTheBudgetBeforeATraining();
   void planAndTimelineSelectEachOther();
   void tagsFollowTheNewestRegistration();
@@ -76,11 +76,11 @@ class PanelsTest : public QObject {
   void detailsOfSpanOpBufferAndRange();
   void detailsEscapeNames();
   void detailsShowTheEndOfARunAtOnce();
-  void aStartSaysWhatTakesLong();
+  void aStartReportsWhatTakesLong();
   void detailsFollowTheSplitOfALiveRun();
   void rooflineStaysUnderTheRoof();
   void theRoofIsWhatWasMeasured();
-  void theRoofOfAFileIsThatOfItsCard();
+  void theRoofOfAFileBelongsToItsCard();
   void weightsOfARealRun();
   void weightsOfALineAndAPlane();
   void aNetworkOfPicturesAtWork();
@@ -347,7 +347,7 @@ void PanelsTest::theRoofIsWhatWasMeasured() {
 }
 
 // A file says what its card reached, wherever it is opened; one of before says nothing.
-void PanelsTest::theRoofOfAFileIsThatOfItsCard() {
+void PanelsTest::theRoofOfAFileBelongsToItsCard() {
   QTemporaryDir folder;
   qputenv("XDG_CACHE_HOME", folder.path().toUtf8());
   const lab::Ceilings there{
@@ -571,7 +571,7 @@ void PanelsTest::paletteFindsAndRuns() {
   QCOMPARE(match_score("Run › Train", "xyz"), 0);
 }
 
-void PanelsTest::aPassSaysEachThingOnce() {
+void PanelsTest::aPassReportsEachThingOnce() {
   const QStringList lines = pass_lines({"fuse applied “bias + relu” 2 times.", "fuse applied “bias + relu” 2 times.",
                                         "fuse left 20 of 34 ops.", "insert_sync inserted 3 waits."});
   QCOMPARE(lines, QStringList({"fuse: “bias + relu” × 2, left 20 of 34 ops", "insert_sync: inserted 3 waits"}));
@@ -599,7 +599,7 @@ void PanelsTest::panelsLiveWithoutARun() {
 }
 
 // Such as a driver that compiles the kernels first: until the first step, the newest line of the log stands beside the word.
-void PanelsTest::aStartSaysWhatTakesLong() {
+void PanelsTest::aStartReportsWhatTakesLong() {
   Run run;
   ProgressCell cell;
   cell.show(&run, 0, false);

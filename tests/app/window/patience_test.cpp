@@ -87,12 +87,12 @@ class PatienceTest : public QObject, WindowHome {
   Q_OBJECT
  private:
   // A run whose thread stays in one step until it is freed.
-  Run* stuck(MainWindow& window, std::counting_semaphore<8>& let_go) const {
+  Run* stuck(MainWindow& window, std::counting_semaphore<8>& release) const {
     iris(window, 1'000'000);
     window.topBar()->train()->click();
     Run* run = window.workspace()->session()->run();
     (void)QTest::qWaitFor([&] { return run->progress && run->progress->step > 10; }, 60'000);
-    window.workspace()->session()->control()->ask([&](ws::Executor&) { let_go.acquire(); });
+    window.workspace()->session()->control()->ask([&](ws::Executor&) { release.acquire(); });
     return run;
   }
   static FinishingBox* boxOf(const MainWindow& window) { return window.findChild<FinishingBox*>("finishing"); }
@@ -124,7 +124,7 @@ class PatienceTest : public QObject, WindowHome {
   void anothersTraceIsTheSameAsNothing();
   void theWindowGoesOnDuringAnExport();
   void closingWaitsForAnImport();
-  void closingSaysWhatItWaitsFor();
+  void closingReportsWhatItWaitsFor();
   void aRunCanBeLeftUnfinished();
   void closingCanBeTakenBack();
 };
@@ -242,11 +242,11 @@ void PatienceTest::closingWaitsForAnImport() {
   QVERIFY(QDir(runs()).entryList({".part-*"}, QDir::Files | QDir::Hidden).isEmpty());
 }
 
-void PatienceTest::closingSaysWhatItWaitsFor() {
-  std::counting_semaphore<8> let_go(0);
+void PatienceTest::closingReportsWhatItWaitsFor() {
+  std::counting_semaphore<8> release(0);
   auto window = open();
-  const auto in_any_case = qScopeGuard([&] { let_go.release(2); });  // a window waits for its run
-  Run* run = stuck(*window, let_go);
+  const auto in_any_case = qScopeGuard([&] { release.release(2); });  // a window waits for its run
+  Run* run = stuck(*window, release);
   answer("Stop and close");
   QElapsedTimer clock;
   clock.start();
@@ -262,7 +262,7 @@ void PatienceTest::closingSaysWhatItWaitsFor() {
   QVERIFY(window->isVisible());
   pulse.end();
   QVERIFY2(pulse.at(1) < 600, qPrintable(QString::number(pulse.at(1))));  // half of the time it was watched
-  let_go.release();
+  release.release();
   QTRY_VERIFY(!window->isVisible());
   QVERIFY(!window->workspace()->session()->busy());
   QVERIFY(run->summary->status == ws::RunStatus::Stopped);
@@ -270,12 +270,12 @@ void PatienceTest::closingSaysWhatItWaitsFor() {
 }
 
 void PatienceTest::aRunCanBeLeftUnfinished() {
-  std::counting_semaphore<8> let_go(0);
+  std::counting_semaphore<8> release(0);
   std::string path;
   {
     auto window = open();
-    auto if_it_fails = qScopeGuard([&] { let_go.release(2); });
-    path = stuck(*window, let_go)->path.toStdString();
+    auto if_it_fails = qScopeGuard([&] { release.release(2); });
+    path = stuck(*window, release)->path.toStdString();
     answer("Stop and close");
     QVERIFY(!window->close());
     QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
@@ -292,23 +292,23 @@ void PatienceTest::aRunCanBeLeftUnfinished() {
   }
   QCOMPARE(ws::prof::read_run_summary(path).status, std::string("running"));
   QVERIFY(ws::prof::read_run_summary(path).steps >= 0);
-  let_go.release();  // its thread still ends by itself, into the file
+  release.release();  // its thread still ends by itself, into the file
   QTRY_COMPARE(ws::prof::read_run_summary(path).status, std::string("stopped"));
   QTest::qWait(500);
 }
 
 void PatienceTest::closingCanBeTakenBack() {
-  std::counting_semaphore<8> let_go(0);
+  std::counting_semaphore<8> release(0);
   auto window = open();
-  const auto in_any_case = qScopeGuard([&] { let_go.release(2); });  // a window waits for its run
-  Run* run = stuck(*window, let_go);
+  const auto in_any_case = qScopeGuard([&] { release.release(2); });  // a window waits for its run
+  Run* run = stuck(*window, release);
   answer("Stop and close");
   QVERIFY(!window->close());
   QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
   boxOf(*window)->keepOpen()->click();
   QTRY_VERIFY(!boxOf(*window));
   QVERIFY(!window->windowTitle().contains("Finishing"));
-  let_go.release();
+  release.release();
   QTRY_VERIFY(!window->workspace()->session()->busy());
   QVERIFY(run->summary.has_value());
   QTest::qWait(100);

@@ -66,8 +66,8 @@ int recorded_program() {
   prof::RunSummary summary;
   summary.extra[prof::kRecordProcess] = this_process();
   summary.name = "saxpy", summary.origin = "record", summary.us_per_step = 80;
-  for (const char* told : {prof::kRecordLevel, prof::kRecordWindow, prof::kRecordCounters})
-    summary.notes += std::string(std::getenv(told)) + " ";
+  for (const char* variable : {prof::kRecordLevel, prof::kRecordWindow, prof::kRecordCounters})
+    summary.notes += std::string(std::getenv(variable)) + " ";
   prof::RunFileWriter writer(prof::claim_file(std::getenv(prof::kRecordFile)), summary);
   for (int i = 0; i < kBatches; ++i) {
     sender.send(batch(i));
@@ -146,10 +146,10 @@ class RecordingTest : public QObject {
   void everyProcessComesIntoTheLibrary();
   void aForgottenRunEndsWell();
   void whatCannotBeRecordedIsSaid();
-  void aProgramIsToldHowCloselyToRecord();
+  void aProgramReceivesHowCloselyToRecord();
   void theDialogNeedsAProgram();
   void theDialogFitsASmallScreen();
-  void theDialogSaysWhatCannotBe();
+  void theDialogReportsWhatCannotBe();
   void theNextDialogHasTheSameChoices();
   void anotherMachineIsChosenWithoutTypingAgain();
   void whatAProgramPrintsIsInTheLog();
@@ -251,7 +251,7 @@ void RecordingTest::whatCannotBeRecordedIsSaid() {
   QCOMPARE(window.workspace()->library()->runs().size(), before);
 }
 
-void RecordingTest::aProgramIsToldHowCloselyToRecord() {
+void RecordingTest::aProgramReceivesHowCloselyToRecord() {
   MainWindow window(home_.path() + "/told");
   window.windowLayout()->setKeep(false);
   window.show();
@@ -320,7 +320,7 @@ void RecordingTest::theDialogFitsASmallScreen() {
   QVERIFY2(open.dialog.height() <= 720, qPrintable(QString::number(open.dialog.height())));  // of a screen with 768 points
 }
 
-void RecordingTest::theDialogSaysWhatCannotBe() {
+void RecordingTest::theDialogReportsWhatCannotBe() {
   QSettings().clear();
   const OpenDialog open;
   open.line("Program").setText("python3 train.py");

@@ -90,7 +90,7 @@ void RemotePixelsTest::anEventIsSeenInTime() {
   test::MadeJob job({there().toStdString(), "made"}, 500'000, 10'000, request);
   job.begin_at(prof::steady_ns());
   std::jthread telling([&job](const std::stop_token& ended) {
-    for (; !ended.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(10))) job.tell_until(prof::steady_ns());
+    for (; !ended.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(10))) job.send_until(prof::steady_ns());
   });
   auto window = open();
   window->resize(1600, 972);

@@ -57,15 +57,15 @@ class ShippedRunsTest : public QObject, WindowHome {
     QVERIFY(contents() == before_);  // nobody wrote into them
     QCOMPARE(QDir(WARPSIGHT_SOURCE_DIR "/resources/recorded").entryList(QDir::Files).size(), int(before_.size()));
   }
-  void theyAreSmallAndTellOneStory();
+  void theyAreSmallAndShowOneSubject();
   void eachProgramShowsItsFault();
   void oneShowsTheInsideOfAKernel();
   void aLessonOpensThem();
-  void everyViewSaysWhereTheyWereRecorded();
+  void everyViewReportsWhereTheyWereRecorded();
   void nothingOfThemIsChanged();
 };
 
-void ShippedRunsTest::theyAreSmallAndTellOneStory() {
+void ShippedRunsTest::theyAreSmallAndShowOneSubject() {
   QCOMPARE(before_.size(), size_t(4 + 3));
   for (const auto& [path, content] : before_) QVERIFY2(content.size() < 1 << 20, qPrintable(path));
   RunLibrary library(runs());
@@ -160,7 +160,7 @@ void ShippedRunsTest::aLessonOpensThem() {
     QVERIFY(!ws::why_invalid(the_same_here(*run).spec, false));
 }
 
-void ShippedRunsTest::everyViewSaysWhereTheyWereRecorded() {
+void ShippedRunsTest::everyViewReportsWhereTheyWereRecorded() {
   auto window = open();
   window->resize(1600, 972);
   QTRY_VERIFY(window->workspace()->device()->info());

@@ -87,7 +87,7 @@ class SoakTest : public QObject, WindowHome {
   void initTestCase() { moveIn(); }
   void memoryComesToRest();
   void fourShortRunsStaySmall();
-  void theStatusLineSaysTheMemoryOfTheProgram();
+  void theStatusLineReportsTheMemoryOfTheProgram();
 };
 
 void SoakTest::memoryComesToRest() {
@@ -140,10 +140,10 @@ void SoakTest::fourShortRunsStaySmall() {
   QVERIFY2(held < 250, qPrintable(QString::number(held)));
 }
 
-void SoakTest::theStatusLineSaysTheMemoryOfTheProgram() {
+void SoakTest::theStatusLineReportsTheMemoryOfTheProgram() {
   auto window = open();
-  QRegularExpression says("This program uses [0-9.]+ [MG]iB of memory\\.");
-  QTRY_VERIFY2(says.match(window->statusLine()->toolTip()).hasMatch(), qPrintable(window->statusLine()->toolTip()));
+  QRegularExpression memory_text("This program uses [0-9.]+ [MG]iB of memory\\.");
+  QTRY_VERIFY2(memory_text.match(window->statusLine()->toolTip()).hasMatch(), qPrintable(window->statusLine()->toolTip()));
 }
 
 WARPSIGHT_QTEST(SoakTest)

@@ -63,7 +63,7 @@ class WindowTest : public QObject, WindowHome {
   void windowsFitTheirScreens();
   void pauseStepResumeStop();
   void changesInMidRunAreMarked();
-  void runsOfOneTitleAreToldApart();
+  void runsOfOneTitleAreDistinct();
   void manyChangesAreCounted();
   void thePickedRunStays();
   void theRunJustTrainedIsShown();
@@ -309,7 +309,7 @@ void WindowTest::changesInMidRunAreMarked() {
   QTRY_VERIFY(!window->workspace()->session()->busy());
 }
 
-void WindowTest::runsOfOneTitleAreToldApart() {
+void WindowTest::runsOfOneTitleAreDistinct() {
   Run first, second, third, program;
   first.title = second.title = program.title = "mnist", third.title = "iris";
   program.origin = RunOrigin::Imported;
@@ -445,15 +445,15 @@ void WindowTest::aBusyMachineIsSaid() {
     for (const NumberCell* cell : window->topBar()->findChildren<NumberCell*>()) names << cell->accessibleName();
     return names.join('|');
   };
-  const auto says = [&](const char* spread) {
+  const auto shows = [&](const char* spread) {
     return std::ranges::any_of(window->topBar()->findChildren<NumberCell*>(), [&](const NumberCell* cell) {
       return cell->accessibleDescription().contains(QString::fromUtf8(spread));
     });
   };
   QVERIFY2(!caption(98, 104).contains("machine busy"), qPrintable(caption(98, 104)));
-  QVERIFY(!says("98.0–104.0"));
+  QVERIFY(!shows("98.0–104.0"));
   QVERIFY2(caption(80, 190).contains("step time, machine busy"), qPrintable(caption(80, 190)));
-  QVERIFY(says("80.0–190.0 µs"));
+  QVERIFY(shows("80.0–190.0 µs"));
   Run quiet;
   quiet.step_time = {{100, 1}, 98, 104};
   QVERIFY2(closing_line(run, nullptr).contains("(machine busy)"), qPrintable(closing_line(run, nullptr)));
@@ -663,7 +663,7 @@ void WindowTest::noticesMoveNothing() {
   QTRY_VERIFY(window->workspace()->device()->info());
   settle(30);
   const auto before = places();
-  window->notice()->tell("A sentence that says what went wrong, at some length, so that it may need a second line.");
+  window->notice()->showText("A sentence that says what went wrong, at some length, so that it may need a second line.");
   settle(30);
   QVERIFY(window->notice()->isVisible());
   QCOMPARE(places(), before);
@@ -709,7 +709,7 @@ void WindowTest::noticesCoverNoControls() {
     QCOMPARE(window->notice()->mapTo(window.get(), QPoint(0, window->notice()->height())).y(), window->height());
     QCOMPARE(window->notice()->height(), window->statusLine()->height());
     QTRY_VERIFY2(covered().isEmpty(), qPrintable(covered().join(", ")));
-    window->notice()->tell("one.wsrun: not a run.\ntwo.json: not a trace.\nthree.csv: no such file.");
+    window->notice()->showText("one.wsrun: not a run.\ntwo.json: not a trace.\nthree.csv: no such file.");
     settle(30);
     auto* setup = window->findChild<SetupPanel*>();
     const QRect notice(window->notice()->mapToGlobal(QPoint()), window->notice()->size());

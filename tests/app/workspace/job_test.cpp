@@ -18,33 +18,33 @@ void work_on(const Job::Side& side) {
 class JobTest : public QObject {
   Q_OBJECT
  private slots:
-  void tellsItsNewsAndItsEndOnThisThread();
+  void reportsItsNewsAndItsEndOnThisThread();
   void doesOnePieceAfterTheOther();
-  void tellsTheProblem();
-  void aCancelledPieceTellsItsEnd();
-  void aDroppedPieceTellsNothing();
+  void reportsTheProblem();
+  void aCancelledPieceReportsItsEnd();
+  void aDroppedPieceReportsNothing();
   void theDestructorCancelsAndWaits();
   void theEndMayDeleteTheJob();
 };
 
-void JobTest::tellsItsNewsAndItsEndOnThisThread() {
+void JobTest::reportsItsNewsAndItsEndOnThisThread() {
   Job job;
-  QStringList heard;
+  QStringList news;
   QThread* const here = QThread::currentThread();
   job.start(
       [&](const Job::Side& side) {
         for (int i = 1; i <= 3; ++i)
-          side.tell([&, i] {
+          side.post([&, i] {
             QCOMPARE(QThread::currentThread(), here);
-            heard << QString::number(i);
+            news << QString::number(i);
           });
       },
       [&](const QString& problem) {
         QCOMPARE(QThread::currentThread(), here);
-        heard << "end" + problem;
+        news << "end" + problem;
       });
   QVERIFY(job.running());
-  QTRY_COMPARE(heard, QStringList({"1", "2", "3", "end"}));
+  QTRY_COMPARE(news, QStringList({"1", "2", "3", "end"}));
   QVERIFY(!job.running());
 }
 
@@ -64,7 +64,7 @@ void JobTest::doesOnePieceAfterTheOther() {
   QCOMPARE(most.load(), 1);
 }
 
-void JobTest::tellsTheProblem() {
+void JobTest::reportsTheProblem() {
   Job job;
   QString said;
   job.start([](const Job::Side&) { throw std::runtime_error("the disk is full"); },
@@ -72,7 +72,7 @@ void JobTest::tellsTheProblem() {
   QTRY_COMPARE(said, QString("the disk is full"));
 }
 
-void JobTest::aCancelledPieceTellsItsEnd() {
+void JobTest::aCancelledPieceReportsItsEnd() {
   Job job;
   bool ended = false;
   job.start(work_on, [&](const QString&) { ended = true; });
@@ -81,25 +81,25 @@ void JobTest::aCancelledPieceTellsItsEnd() {
   QTRY_VERIFY(ended);
 }
 
-void JobTest::aDroppedPieceTellsNothing() {
+void JobTest::aDroppedPieceReportsNothing() {
   Job job;
-  QString heard;
+  QString news;
   job.start(
       [&](const Job::Side& side) {
-        side.tell([&] { heard += "old news"; });
+        side.post([&] { news += "old news"; });
         work_on(side);
       },
-      [&](const QString&) { heard += "old end"; });
-  job.start(work_on, [&](const QString&) { heard += "never begun"; });
+      [&](const QString&) { news += "old end"; });
+  job.start(work_on, [&](const QString&) { news += "never begun"; });
   job.drop();
   QVERIFY(!job.running());
-  job.start([](const Job::Side&) {}, [&](const QString&) { heard += "new end"; });
-  QTRY_COMPARE(heard, QString("new end"));
+  job.start([](const Job::Side&) {}, [&](const QString&) { news += "new end"; });
+  QTRY_COMPARE(news, QString("new end"));
 }
 
 void JobTest::theDestructorCancelsAndWaits() {
   std::atomic<bool> over{false};
-  bool told = false;
+  bool ended = false;
   {
     Job job;
     job.start(
@@ -107,11 +107,11 @@ void JobTest::theDestructorCancelsAndWaits() {
           work_on(side);
           over = true;
         },
-        [&](const QString&) { told = true; });
+        [&](const QString&) { ended = true; });
   }
   QVERIFY(over);
   QCoreApplication::processEvents();
-  QVERIFY(!told);
+  QVERIFY(!ended);
 }
 
 void JobTest::theEndMayDeleteTheJob() {

@@ -131,7 +131,7 @@ TEST(KernelBuild, MessagesOfTheCompilerHaveTheirLines) {
   EXPECT_EQ(notes[2].line, 0) << "a header has lines of its own";
 }
 
-TEST(KernelBuild, OccupancyIsThatOfTheTightestLimit) {
+TEST(KernelBuild, OccupancyFollowsTheTightestLimit) {
   own::KernelFacts facts;
   facts.threads = 256, facts.registers = 32;
   EXPECT_EQ(own::occupancy_of(facts, 90)->warps, 64);

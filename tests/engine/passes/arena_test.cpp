@@ -19,7 +19,7 @@ TEST(Arena, ConformsWithTheOffsetsOfThePlan) {
   EXPECT_LE(test::fragmentation(arena.plan), 0.05);
 }
 
-TEST(Arena, ThatFindsNoRoomIsEmptyAndUsable) {
+TEST(Arena, ThatFindsNoMemoryIsEmptyAndUsable) {
   test::FakeDevice device(1 << 20);
   cuda::Arena arena(device);
   arena.reserve(nullptr, 1 << 19);

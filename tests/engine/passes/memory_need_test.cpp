@@ -54,7 +54,7 @@ TEST(MemoryNeed, RefusesWhatWouldNotFitAndNothingElse) {
   EXPECT_FALSE(why_it_does_not_fit(spec, model, data, free_memory_for(spec))) << "this machine has the room";
 }
 
-TEST(MemoryNeed, OnlyTheResidentLoaderNeedsRoomForTheDataOnTheGpu) {
+TEST(MemoryNeed, OnlyTheResidentLoaderNeedsMemoryForTheDataOnTheGpu) {
   RunSpec spec = test::small_spec();
   data::Dataset data = test::random_data(10, 6, 3, true);
   data.train.rows = int64_t{10} * kGiB / 28;  // as if they were there
@@ -79,7 +79,7 @@ int64_t batch_named(const std::string& text) {
 }
 
 // A batch that is too large is the reason most people will meet: the sentence says what to choose instead.
-TEST(MemoryNeed, ATooLargeBatchIsToldItsBuffersAndOneThatFits) {
+TEST(MemoryNeed, ATooLargeBatchShowsItsBuffersAndOneThatFits) {
   RunSpec spec = test::small_spec();
   spec.model.hidden = {4096};
   spec.train.batch = 0;
@@ -106,7 +106,7 @@ TEST(MemoryNeed, ATooLargeBatchIsToldItsBuffersAndOneThatFits) {
     }
 }
 
-TEST(MemoryNeed, AListOfLayersIsToldTheSumOfEachLayer) {
+TEST(MemoryNeed, AListOfLayersShowsTheSumOfEachLayer) {
   RunSpec spec = test::small_spec();
   spec.train.batch = 4096;
   spec.model.layers = "conv 3x3 16 | relu | maxpool 2 | residual(conv 3x3 16 | relu) | linear";
@@ -146,7 +146,7 @@ TEST(MemoryNeed, TheBiggestBuffersAreNamedWithTheirSizes) {
 }
 
 // A run that asks for more than there is ends with the same words when the system, not our count, refuses.
-TEST(MemoryNeed, MemoryThatTheSystemRefusesIsToldInTheSameWords) {
+TEST(MemoryNeed, MemoryThatTheSystemRefusesHasTheSameWords) {
   RunSpec spec = test::small_spec();
   spec.model.hidden = {4096};
   spec.train.batch = 0;

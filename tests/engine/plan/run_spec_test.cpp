@@ -155,7 +155,7 @@ TEST(RunSpec, ConflictsBeginWithTheValue) {
   }
 }
 
-TEST(RunSpec, WithoutGpuFallsBackAndSaysSo) {
+TEST(RunSpec, WithoutGpuFallsBackAndReportsIt) {
   RunSpec spec;
   spec.exec.launch = Launch::Graph;
   spec.exec.allocator = Allocator::StreamOrdered;

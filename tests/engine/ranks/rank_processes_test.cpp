@@ -198,8 +198,8 @@ TEST_F(RankProcessesTest, RefuseOtherChoicesAndOtherData) {
 }
 
 TEST_F(RankProcessesTest, RefuseAnotherVersion) {
-  std::string heard;
-  std::jthread other([&heard] {
+  std::string problem_there;
+  std::jthread other([&problem_there] {
     RankChannel channel(connect_to(rank_meeting({1, 2, 1, 2})).release(), "Rank 0");
     ByteWriter hello;
     for (const char* text : {"Warpsight rank", "0.0.1", "far", ""}) hello.text(text);
@@ -208,7 +208,7 @@ TEST_F(RankProcessesTest, RefuseAnotherVersion) {
     try {
       channel.receive();
     } catch (const Failure& problem) {
-      heard = problem.what();
+      problem_there = problem.what();
     }
   });
   const std::string wanted = "Rank 1 (process 7 on far) is Warpsight 0.0.1, and rank 0 is Warpsight " + std::string(version()) +
@@ -220,7 +220,7 @@ TEST_F(RankProcessesTest, RefuseAnotherVersion) {
     EXPECT_EQ(problem.what(), wanted);
   }
   other.join();
-  EXPECT_EQ(heard, wanted);
+  EXPECT_EQ(problem_there, wanted);
 }
 
 TEST_F(RankProcessesTest, NeedEveryRankBeforeOneConnects) {
@@ -292,9 +292,9 @@ TEST_F(RankProcessesTest, NameTheRankThatHangs) {
 class Signals {
  public:
   Signals() {
-    struct sigaction heard {};
-    heard.sa_handler = [](int) {};
-    sigaction(SIGUSR1, &heard, &before_);
+    struct sigaction action {};
+    action.sa_handler = [](int) {};
+    sigaction(SIGUSR1, &action, &before_);
     sigset_t one;
     sigemptyset(&one), sigaddset(&one, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &one, &mask_);
@@ -321,7 +321,7 @@ class Signals {
 
 struct SocketPair {
   SocketPair() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0); }
-  void tell(const void* bytes, size_t size) const { EXPECT_EQ(send(ends[1], bytes, size, MSG_NOSIGNAL), static_cast<ssize_t>(size)); }
+  void send_bytes(const void* bytes, size_t size) const { EXPECT_EQ(send(ends[1], bytes, size, MSG_NOSIGNAL), static_cast<ssize_t>(size)); }
   int ends[2];
 };
 struct MessageHead {
@@ -338,7 +338,7 @@ TEST_F(RankProcessesTest, FindARankThatStopsInsideOfAMessageAlsoBesideSignals) {
   std::future<std::string> why = broken.get_future();
   channel.when_broken([&broken](const std::string& text) { broken.set_value(text); });
   const MessageHead head{MessageKind::Done, 0, 72};
-  line.tell(&head, sizeof head);
+  line.send_bytes(&head, sizeof head);
   const bool found = Signals::sent_until(why, 3000);
   close(line.ends[1]);
   ASSERT_TRUE(found) << "not within 30 s";
@@ -352,10 +352,10 @@ TEST_F(RankProcessesTest, ReadAGreetingThatComesInPartsBesideSignals) {
   const MessageHead head{MessageKind::Done, 0, 6};
   for (const auto& [part, size] : {std::pair<const void*, size_t>{&head, 7}, {reinterpret_cast<const char*>(&head) + 7, sizeof head - 7}, {"abc", 3}}) {
     EXPECT_FALSE(Signals::sent_until(message, 5));
-    line.tell(part, size);
+    line.send_bytes(part, size);
   }
   EXPECT_FALSE(Signals::sent_until(message, 5));
-  line.tell("def", 3);
+  line.send_bytes("def", 3);
   EXPECT_EQ(message.get().bytes, "abcdef");
   for (const int end : line.ends) close(end);
 }

@@ -121,7 +121,7 @@ TEST_F(CheckpointFile, TheOldOneSurvivesAFullDisk) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
 
-TEST_F(CheckpointFile, ARunThatCannotKeepItSaysSoAtItsEnd) {
+TEST_F(CheckpointFile, ARunThatCannotKeepItReportsItAtItsEnd) {
   const auto data = test::random_data(50, 6, 3, true);
   TrainControl control;
   test::Recorder sink;

@@ -178,7 +178,7 @@ TEST(Trainer, StopsAtATargetAndAtATimeLimit) {
   EXPECT_LT(timed.wall_s, 10) << "all epochs take a minute or more";
 }
 
-TEST(Trainer, SaysWhyAModelDoesNotFit) {
+TEST(Trainer, ReportsWhyAModelDoesNotFit) {
   const auto data = test::random_data(50, 6, 3, true);
   RunSpec spec = small_spec();
   spec.model.hidden = std::vector<int64_t>(1000, 65536);
@@ -188,7 +188,7 @@ TEST(Trainer, SaysWhyAModelDoesNotFit) {
 }
 
 // What the data holds is known once it is loaded: a loss that does not suit it is a sentence, never a crash.
-TEST(Trainer, EveryPairOfDataLossAndModelTrainsOrSaysWhatToChoose) {
+TEST(Trainer, EveryPairOfDataLossAndModelTrainsOrReportsWhatToChoose) {
   const std::string decimals = test::own_file("decimals.csv"), words = test::own_file("words.csv");
   std::ofstream numbers(decimals), names(words);
   numbers << "a,b,y\n", names << "a,b,y\n";
@@ -216,7 +216,7 @@ TEST(Trainer, EveryPairOfDataLossAndModelTrainsOrSaysWhatToChoose) {
   EXPECT_EQ(refused, 32 - well);
 }
 
-TEST(Trainer, SaysThatThereAreNoRows) {
+TEST(Trainer, ReportsThatThereAreNoRows) {
   auto data = test::random_data(50, 6, 3, true);
   data.train = {};
   EXPECT_EQ(trained(small_spec(), data).summary.status, RunStatus::Failed);

@@ -63,7 +63,7 @@ TEST(KernelTable, GroupsByLayerAndOp) {
   EXPECT_EQ(kernel_table(made.trace, -kAlways, kAlways, GroupBy::Shape).size(), 20u);
 }
 
-TEST(KernelNames, KeepWhatTellsThemApart) {
+TEST(KernelNames, KeepWhatMakesThemDistinct) {
   EXPECT_EQ(plain_kernel_name("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)"),
             "vectorized_elementwise_kernel<4, FillFunctor<float>>");
   EXPECT_EQ(plain_kernel_name("void ws::cuda::(anonymous namespace)::relu<float>(float*, int)"), "relu<float>");
@@ -171,7 +171,7 @@ Trace resident_kernel() {
   return std::move(made.trace);
 }
 
-TEST(InnerParts, TellWhatAKernelOfManyStepsDoes) {
+TEST(InnerParts, ShowWhatAKernelOfManyStepsDoes) {
   const InnerParts inner(resident_kernel());
   const auto parts = inner.of(kNoOp);
   ASSERT_EQ(parts.size(), 2u) << "the warps that fetch are left out";

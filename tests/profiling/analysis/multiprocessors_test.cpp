@@ -59,7 +59,7 @@ TEST(Multiprocessors, PartsHaveTheirSpreadInTheOrderOfTheStep) {
   EXPECT_NEAR(report.step_us, 3.457, 0.01);
 }
 
-TEST(Multiprocessors, AWaitSaysForWhat) {
+TEST(Multiprocessors, AWaitReportsForWhat) {
   const MultiprocessorReport report = multiprocessor_report(MadeInside{.planned = true}.trace());
   ASSERT_EQ(report.phases.size(), 3u);
   EXPECT_EQ(report.phases[0].name, "forward");

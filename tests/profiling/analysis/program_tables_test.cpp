@@ -169,7 +169,7 @@ TEST_F(ProgramTables, AModuleHasTheMemoryOfThoseInside) {
   EXPECT_EQ(nlohmann::json::parse(to_json(tree))["modules"][1]["peak_bytes"], 1 << 20);
 }
 
-TEST_F(ProgramTables, ATraceWithoutModulesSaysWhatToDo) {
+TEST_F(ProgramTables, ATraceWithoutModulesReportsWhatToDo) {
   kernel(0, 10, kNoOp);
   EXPECT_TRUE(module_tree(trace).empty());
   EXPECT_NE(to_text(module_tree(trace), 0).find("--level modules"), std::string::npos);

@@ -127,7 +127,7 @@ TEST(Ranks, ThePartsAreOfTheStepsThatCount) {
 }
 
 // The timeline and the page Ranks say the same.
-TEST(Ranks, TheWaitsOfTheTimelineAddUpToThoseOfTheReport) {
+TEST(Ranks, TheWaitsOfTheTimelineAddUpToTheReport) {
   const MadeRanks made{.ranks = 4, .steps = 30};
   const Trace trace = MadeRanks{.ranks = 4, .steps = 30, .late_rank = 2}.joined();
   const RankReport report = rank_report(trace);
@@ -305,7 +305,7 @@ TEST(Ranks, APauseIsNoPartOfTheMeanStepAndIsCounted) {
   EXPECT_EQ(report.pauses, 2u);
 }
 
-TEST(Ranks, TheSentenceSaysWhatEveryRankLoses) {
+TEST(Ranks, TheSentenceReportsWhatEveryRankLoses) {
   MadeRanks made;
   made.jitter = 0;
   EXPECT_EQ(straggler_text(rank_report(made.joined())),
@@ -546,7 +546,7 @@ TEST(Ranks, GroupsThatOverlapInTimeAreNotMatchedWithEachOther) {
   EXPECT_TRUE(report.notes.empty()) << "ranks 1 and 2 lack no call";
 }
 
-TEST(Ranks, WithoutCollectivesItSaysHowThoseOfTheHostAreSeen) {
+TEST(Ranks, WithoutCollectivesItReportsHowTheHostsAreSeen) {
   const auto note = [](TrackKind kind) {
     Trace trace;
     for (int rank = 0; rank < 2; ++rank) {
@@ -560,7 +560,7 @@ TEST(Ranks, WithoutCollectivesItSaysHowThoseOfTheHostAreSeen) {
   EXPECT_NE(note(TrackKind::Phases).find("--level ops"), std::string::npos);
 }
 
-TEST(Ranks, ARankThatMeetsTheOthersOnlyAtTheEndHidesNoStep) {
+TEST(Ranks, ARankThatMeetsTheRestOnlyAtTheEndHidesNoStep) {
   MadeCalls made;
   for (uint32_t step = 0; step < 40; ++step)
     for (const int rank : {0, 2})
@@ -623,7 +623,7 @@ TEST(Ranks, MessagesOfALargerGroupAreMatchedByTheirRanks) {
   }
 }
 
-TEST(Ranks, MessagesToUnknownRanksAreNotMatchedAndItSaysSo) {
+TEST(Ranks, MessagesToUnknownRanksAreReportedNotMatched) {
   MadeCalls made;
   for (uint32_t step = 0; step < 20; ++step) {
     const TimeNs now = step * 10'000'000;
@@ -691,7 +691,7 @@ TEST(Ranks, CollectivesOfTheHostAreComparedAcrossThreads) {
   EXPECT_EQ(report.straggler.late_us, 200);
 }
 
-TEST(Ranks, ATypicalStepIsThatOfOneRank) {
+TEST(Ranks, ATypicalStepBelongsToOneRank) {
   const Trace trace = MadeRanks{}.joined();
   const std::vector<StepLane> lanes = step_lanes(trace, trace, {}, 20);
   ASSERT_FALSE(lanes.empty());
@@ -699,7 +699,7 @@ TEST(Ranks, ATypicalStepIsThatOfOneRank) {
 }
 
 // Nested ranges of a recorded program take two rows at most: the rows left are for its kernels and calls.
-TEST(Ranks, RangesLeaveRoomForKernels) {
+TEST(Ranks, RangesLeaveSpaceForKernels) {
   Trace trace;
   const auto add = [&trace](TrackKind kind, const char* name, int depth, SpanKind span_kind) {
     Span span;

@@ -189,7 +189,7 @@ TEST(StepFinder, RangesStayWhereTheyAreWhenOneLaunchedOtherKernels) {
 }
 
 // The calls tell which range each kernel is of, whatever else it launched: one here has two kernels, one has none.
-TEST(StepFinder, CallsTellWhatRanForARange) {
+TEST(StepFinder, CallsShowWhatRanForARange) {
   Program program;
   program.call = 77;
   for (uint32_t number = 77; number < 77 + 12; ++number) program.launch(1000 + number, number);

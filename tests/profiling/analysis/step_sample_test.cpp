@@ -107,7 +107,7 @@ TEST(StepSample, PartsOfTheMedianStepSumToTheMedian) {
   EXPECT_EQ(sum(sample.median_parts.times), sample.median_parts.wall());
 }
 
-TEST(StepSample, StepsOfGraphsAreThoseOfTheGpu) {
+TEST(StepSample, StepsOfGraphsComeFromTheGpu) {
   const test::GraphRun truth;
   Trace trace;
   test::add_graph_run(trace, truth, 3);
@@ -215,7 +215,7 @@ TEST(StepSample, WhatAStepIsMadeOfIsKnownFromThoseWhoseGraphsHaveKernels) {
 }
 
 // The first steps were launched kernel by kernel, to warm up, and no graph's kernels are known.
-TEST(StepSample, WarmingUpSaysNothingOfGraphs) {
+TEST(StepSample, WarmingUpReportsNothingOfGraphs) {
   Made made;
   for (uint32_t step = 0; step < 100; ++step) {
     const TimeNs start = 1000 + step * 1000;

@@ -90,7 +90,7 @@ std::string why_refused(const std::function<void()>& work) {
   return "";
 }
 
-TEST_F(Owning, TheSecondHearsOfTheFirst) {
+TEST_F(Owning, TheSecondLearnsOfTheFirst) {
   const std::string path = at("a.wsrun");
   std::unique_ptr<Ownership> in_child;
   Other other([&] { in_child = std::make_unique<Ownership>(path); });

@@ -19,16 +19,16 @@ std::string everything(Process& process) {
   return all;
 }
 
-TEST(Process, TellsWhatItWroteAndHowItEnded) {
-  Process shell({"sh", "-c", "echo $GREETING; echo aside >&2; exit 3"}, Process::Output::HeardWithErrors,
+TEST(Process, ReportsWhatItWroteAndHowItEnded) {
+  Process shell({"sh", "-c", "echo $GREETING; echo aside >&2; exit 3"}, Process::Output::CapturedWithErrors,
                 {{"GREETING", "good day"}});
   EXPECT_EQ(everything(shell), "good day\naside\n");
   EXPECT_EQ(shell.wait(), 3);
   EXPECT_EQ(shell.ended_by(), 0);
 }
 
-TEST(Process, ReplacesASettingAndKeepsTheOthers) {
-  Process shell({"sh", "-c", "echo $HOME; test -n \"$PATH\""}, Process::Output::Heard, {{"HOME", "/nowhere"}});
+TEST(Process, ReplacesASettingAndKeepsTheRest) {
+  Process shell({"sh", "-c", "echo $HOME; test -n \"$PATH\""}, Process::Output::Captured, {{"HOME", "/nowhere"}});
   EXPECT_EQ(everything(shell), "/nowhere\n");
   EXPECT_EQ(shell.wait(), 0);
 }
@@ -42,7 +42,7 @@ TEST(Process, EndsByASignal) {
   sleeper.signal(SIGTERM);  // its number may be another's by now
 }
 
-TEST(Process, SaysWhyItCannotBeStarted) {
+TEST(Process, ReportsWhyItCannotBeStarted) {
   try {
     Process process({"/no/such/program"});
     FAIL();
@@ -52,7 +52,7 @@ TEST(Process, SaysWhyItCannotBeStarted) {
 }
 
 // Not by its number alone: that may be another's by now.
-TEST(Process, HearsOfTheEndOfAnother) {
+TEST(Process, LearnsOfTheEndOfAnother) {
   Process sleeper({"sleep", "100"});
   pid_t number = 0;
   std::ifstream("/proc/self/task/" + std::to_string(getpid()) + "/children") >> number;

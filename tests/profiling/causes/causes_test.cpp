@@ -260,7 +260,7 @@ TEST(BadInput, LostRecordsAreSaid) {
   EXPECT_THAT(to_text(critical_report(step_causes(run), run.trace)), HasSubstr("12 records were lost"));
 }
 
-TEST(BadInput, ARunWithoutWorkSaysWhatToDo) {
+TEST(BadInput, ARunWithoutWorkReportsWhatToDo) {
   EXPECT_THAT(failure_of([] { step_causes(RunData{}); }), HasSubstr("no calls, kernels or ops"));
 }
 

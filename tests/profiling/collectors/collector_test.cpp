@@ -136,7 +136,7 @@ TEST(Collector, StepsLevelLeavesOpsOut) {
   EXPECT_EQ(spans(trace, TrackKind::CpuThread), 0u);
 }
 
-TEST(Collector, AWindowOfStepsIsTracedAndTheOthersSaySo) {
+TEST(Collector, AWindowOfStepsIsTracedAndTheRestSaySo) {
   const CollectorOptions options{.level = TraceLevel::Graph, .node_window = 3, .node_every = 10, .flush_ms = 20};
   const Trace trace = gather(options, [](Collector& collector) {
     for (int step = 0; step < 45; ++step) {
@@ -244,7 +244,7 @@ TEST(PoolSizes, RecordsAndAnswersOfOnePoolAreNotCountedTwice) {
   EXPECT_EQ(pools.destroyed(0xb0), (PoolSize{108, 78}));
 }
 
-TEST(PoolSizes, AnswersTellOfPoolsThatRecordsAreSilentOf) {
+TEST(PoolSizes, AnswersReportPoolsThatRecordsLack) {
   PoolSizes pools;
   pools.asked(std::array{PoolAnswer{0xa0, {100, 60}}, PoolAnswer{0xb0, {50, 20}}});
   pools.told(0xa0, {100, 70});
@@ -338,7 +338,7 @@ TEST(Collector, LevelCanChangeWhileItRuns) {
   EXPECT_EQ(spans(trace, TrackKind::CpuThread), 20u);
 }
 
-TEST(Collector, SaysWhatItTracesWithoutAGpu) {
+TEST(Collector, ReportsWhatItTracesWithoutAGpu) {
   Collector collector;
   CollectorOptions options{.gpu = cupti_gpu_source()};
   options.hardware_counters = true;

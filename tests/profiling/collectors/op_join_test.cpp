@@ -52,7 +52,7 @@ TEST(OpJoin, UnknownNodeOfAKnownLaunchHasAStepButNoOp) {
   EXPECT_EQ(join.find(5, 99), (OpAt{kNoOp, 10}));
 }
 
-TEST(CapturedSteps, TellTheStepsOfAGraphApart) {
+TEST(CapturedSteps, SeparateTheStepsOfAGraph) {
   CapturedSteps steps;
   uint64_t scope = 0;
   for (uint32_t step = 0; step < 4; ++step) {

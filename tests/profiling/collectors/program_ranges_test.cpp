@@ -273,7 +273,7 @@ TEST(CodePlaces, AStackHasALimitedNumberOfFrames) {
 uint64_t g_next_number = 0;
 
 // What autograd numbered inside a module is of it; the backward pass goes from one module to the next, and ends.
-TEST(ProgramRanges, BackwardRangesAreThoseOfTheModulesThatMadeTheirNumbers) {
+TEST(ProgramRanges, BackwardRangesComeFromTheModulesThatMadeTheirNumbers) {
   const OpTag a = ranges().place({"A", "", "a", "forward", Meaning::Other});
   const OpTag b = ranges().place({"B", "", "b", "forward", Meaning::Other});
   ranges().follow_sequence([] { return g_next_number; });

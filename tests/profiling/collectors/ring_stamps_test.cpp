@@ -127,7 +127,7 @@ TEST(RingStamps, ARangeGoesOnInTheNextSegment) {
   EXPECT_EQ(stamps.losses().unmatched, 0u);
 }
 
-TEST(RingStamps, TheNewestStayAndTheOthersAreCounted) {
+TEST(RingStamps, TheNewestStayAndTheRestAreCounted) {
   MadeRing ring(4, 2);
   Writer block;
   RingStamps stamps(ring.about(), kFirst);

@@ -262,7 +262,7 @@ TEST_F(Parsed, GarbageEndsTheBufferWithoutHarm) {
   EXPECT_EQ(trace.losses.invalid_records, 1u);
 }
 
-TEST_F(Parsed, AKernelIsWhatItsOpIsOrElseWhatItsNameSays) {
+TEST_F(Parsed, AKernelIsWhatItsOpIsOrElseWhatItsNameMeans) {
   const OpTag tries = register_ops({{"try algorithms", "", "", "", Meaning::Other}});
   const OpTag loss = register_ops({{"output layer", "", "", "", Meaning::Loss}});
   context.join.launched(11, {tries, 0});
@@ -428,7 +428,7 @@ TEST_F(ParsedRanges, ABackwardFunctionHasTheModuleOfItsForwardOp) {
   EXPECT_EQ(line_of(trace.ops[kernels[1].op]), "train.py:41 in step");
 }
 
-TEST_F(Parsed, WhereThereIsNoRoomRecordsAreDroppedAndCounted) {
+TEST_F(Parsed, WithoutSpaceRecordsAreDroppedAndCounted) {
   context.full = true;
   records.kernel("k", 100, 200, 1);
   records.kernel("k", 300, 400, 2);
@@ -474,7 +474,7 @@ TEST(LateCalls, LoadTheLibrariesOrAnswerAnError) {
   EXPECT_EQ((LateCall<CUptiResult (*)(), CudaRuntimeOrCupti>("cuptiOfAnotherVersion")()), CUPTI_ERROR_UNKNOWN);
 }
 
-TEST(KernelNames, TellWhatForeignKernelsDo) {
+TEST(KernelNames, ShowWhatForeignKernelsDo) {
   EXPECT_EQ(meaning_of_kernel("ampere_sgemm_128x64_tn"), Meaning::Matrix);
   EXPECT_EQ(meaning_of_kernel("void at::native::vectorized_elementwise_kernel<4, ...>"), Meaning::Pointwise);
   EXPECT_EQ(meaning_of_kernel("multi_tensor_apply_kernel<FusedAdamMathFunctor>"), Meaning::Optimizer);

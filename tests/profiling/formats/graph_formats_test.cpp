@@ -292,7 +292,7 @@ TEST_F(GraphFormats, WrongClaimsAboutRowsChangeNothing) {
 }
 
 // PyTorch's profiler has written what it makes of each kernel of this file: ours must come to the same.
-TEST_F(GraphFormats, KernelsFillTheCardAsPyTorchSays) {
+TEST_F(GraphFormats, KernelsFillTheCardAsPyTorchReports) {
   const std::string torch = WARPSIGHT_TEST_DATA "/torch_steps.json.gz";
   export_run(import_chrome(torch), path("a.json"));
   EXPECT_EQ(python(R"py(

@@ -157,7 +157,7 @@ TEST(JoinRanks, AClockIsAlignedOverRanksThatBothSidesShareCollectivesWith) {
   EXPECT_NEAR(report.straggler.late_us, 500, 1);
 }
 
-TEST(JoinRanks, WithoutACommonCollectiveItSaysThatTheClocksAreAGuess) {
+TEST(JoinRanks, WithoutACommonCollectiveItReportsThatTheClocksAreAGuess) {
   MadeRanks made;
   made.ranks = 4;
   std::vector<RunData> runs = made_runs(made, 4);
@@ -450,7 +450,7 @@ TEST_F(RankFiles, OfAPipelineMatchEachSendWithItsReceive) {
   EXPECT_TRUE(report.notes.empty());
 }
 
-TEST(GpuNumber, IsThatOfTheGroup) {
+TEST(GpuNumber, ComesFromTheGroup) {
   EXPECT_EQ(gpu_number("GPU 3"), 3);
   EXPECT_EQ(gpu_number("rank 5 · GPU 1"), 1);
   EXPECT_EQ(gpu_number("CPU"), 0);

@@ -34,7 +34,7 @@ TEST_F(Scalars, TagsAreKnownByTheirWords) {
   EXPECT_EQ(tag_of_file("test.csv"), (ScalarTag{Loss, false})) << "a test of what, it does not say";
 }
 
-TEST_F(Scalars, AFileIsWhatItsNameSays) {
+TEST_F(Scalars, AFileIsWhatItsEndingMeans) {
   EXPECT_DOUBLE_EQ(read("a.csv", kThree).metrics.at(1).loss, 0.75);
   const RunData accuracy = read("run-.-tag-train_accuracy.csv", kThree);
   ASSERT_EQ(accuracy.metrics.size(), 2u);

@@ -81,7 +81,7 @@ TEST(TorchTrace, OfAnEarlierVersionIsTheSame) {
 }
 
 // A device of which nothing is known: its events are shown, and it is said that they are no kernels.
-TEST(TorchTrace, OfAnotherDeviceSaysWhatIsNotUnderstood) {
+TEST(TorchTrace, OfAnotherDeviceReportsWhatIsNotUnderstood) {
   const RunData run = parse_chrome(renamed(text_of_file(), {{"kernel", "new_device_work"}, {"cuda_runtime", "new_runtime"}}));
   EXPECT_EQ(trace_stats(run.trace).kernels, 0u);
   ASSERT_EQ(run.problems.size(), 1u);

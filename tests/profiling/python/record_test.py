@@ -218,7 +218,7 @@ class Captures(Recorded):
         self.record([PYTHON, self.write("p.py", CAPTURE_PROGRAM)], options=())
         self.assertEqual(self.steps(), list(range(1, 12)))
 
-    def test_a_program_without_ranges_says_so(self):
+    def test_a_program_without_ranges_reports_it(self):
         done = self.record([PYTHON, self.write("p.py", "import time, warpsight\nfor i in range(9): time.sleep(0.05), warpsight.step()")])
         self.assertIn("Nothing was recorded: the program began no capture range.", done.stderr)
         self.assertIn("began no capture range", self.run_plain([CLI, "stats", "r.wsrun"]).stdout.replace("\n", " "))
@@ -672,7 +672,7 @@ class Torch(Recorded):
         self.assertEqual(ranges.get(("blocks.1", "aten::relu", "forward")), 10)
         self.assertEqual(ranges.get(("blocks.1.fc1", "aten::mm", "backward")), 20)
 
-    def test_lines_are_those_of_the_program(self):
+    def test_lines_come_from_the_program(self):
         self.recorded("lines")
         lines = {}
         for row, name, arguments, _ in self.events():
@@ -974,7 +974,7 @@ class LossOfScaled(unittest.TestCase):
 
         for value_loss, value in reads:
             (lambda tensor: losses.read(tensor, value))(value_loss)  # a method of ours, which the program calls
-        losses.tell()
+        losses.report()
         return scalars
 
     def test_the_loss_behind_a_scaled_one_is_found_by_its_node(self):
@@ -1597,7 +1597,7 @@ class Strange(Recorded):
                 archive.write(compiled, inside + "c")
         os.remove(sources[name])
 
-    def test_a_python_without_ctypes_says_so(self):
+    def test_a_python_without_ctypes_reports_it(self):
         self.write("broken/ctypes.py", "raise ImportError('no libffi')\n")
         text = (
             "import os, sys, time\nsys.path.remove(os.path.abspath('broken'))\nimport ctypes\n"
@@ -1627,7 +1627,7 @@ class Strange(Recorded):
         self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
         self.assertEqual(done.stderr.count("No source lines and no stacks"), 1, done.stderr)
 
-    def test_a_free_threaded_python_says_what_is_left_out(self):
+    def test_a_free_threaded_python_reports_what_is_left_out(self):
         # A stand-in: only its configuration belongs to a free-threaded one.
         text = (
             "import sysconfig\nknown = sysconfig.get_config_var\n"

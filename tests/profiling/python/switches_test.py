@@ -110,11 +110,11 @@ class Switches(unittest.TestCase):
             self.assertEqual((loader.pin_memory, loader.num_workers), (True, 3))
         self.assertEqual(self.said(), "workers: data loaders have 3 workers; pinned: data loaders copy to pinned memory")
 
-    def test_a_switch_that_finds_nothing_says_nothing(self):
+    def test_a_switch_that_finds_nothing_reports_nothing(self):
         self.turn("pinned")
         self.assertEqual(self.said(), "")
 
-    def test_copies_to_the_gpu_do_not_wait_unless_the_program_says_so(self):
+    def test_copies_to_the_gpu_do_not_wait_unless_the_program_asks(self):
         torch = self.turn("non-blocking")
         tensor = torch.Tensor()
         self.assertEqual(tensor.to("cuda").moved, {"non_blocking": True})
@@ -147,7 +147,7 @@ class Switches(unittest.TestCase):
             self.assertEqual((model.compiled, other.compiled), (mode, None))
             self.assertIn("Module is compiled", self.said())
 
-    def test_a_pytorch_without_it_says_so(self):
+    def test_a_pytorch_without_it_reports_it(self):
         torch = torch_stand_in()
         del torch.nn.Module.compile
         switches, program = loaded_switches(), Facts()

@@ -113,7 +113,7 @@ TEST_F(NcclRanges, OfAnExchangeTheLargerSideCounts) {
   EXPECT_EQ(trace.detail(spans_.at(0).detail).copy_kind, "Send + Recv · communicator c");
 }
 
-TEST_F(NcclRanges, AMessageSaysWhoSendsAndWhoReceives) {
+TEST_F(NcclRanges, AMessageReportsWhoSendsAndWhoReceives) {
   nccl_initialize("ncclCommSplit", 0xf0, 2, 4);
   message("ncclSend", 0xf0, 3, [&] { launch(1); });
   message("ncclRecv", 0xf0, 0, [&] { launch(2); });

@@ -131,7 +131,7 @@ TEST(RecordCollectives, EachCallHasItsBytesAndItsCommunicator) {
   std::filesystem::remove(file);
 }
 
-TEST(RecordCollectives, AMessageSaysWhoSendsAndWhoReceives) {
+TEST(RecordCollectives, AMessageReportsWhoSendsAndWhoReceives) {
   const std::string file = ::testing::TempDir() + "messages-" + std::to_string(getpid()) + ".wsrun";
   const RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off};
   RecordedProgram program({"env", "RANK=1", NCCL_PROGRAM, "0", "messages"}, file, options);

@@ -145,7 +145,7 @@ TEST_F(ProcessFiles, OfRanksThatCannotBeJoinedHaveTheNameThatWasAskedForAmongThe
   EXPECT_TRUE(there(files[2]));
 }
 
-TEST(RankText, IsThatOfTheLauncher) {
+TEST(RankText, ComesFromTheLauncher) {
   const auto with = [](std::vector<std::pair<const char*, const char*>> environment) {
     for (const auto& [name, value] : environment) setenv(name, value, 1);
     const std::string text = rank_text();

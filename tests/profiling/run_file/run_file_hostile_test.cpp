@@ -65,11 +65,11 @@ TEST_F(HostileRunFile, PagesThatShareTheirChildren) {
   db.exec("CREATE TABLE room(x); INSERT INTO room VALUES(zeroblob(100000))");
   const auto page_size = static_cast<size_t>(db.integer("PRAGMA page_size"));
   const auto leaf = static_cast<uint32_t>(db.integer("SELECT rootpage FROM sqlite_master WHERE name = 'metrics'"));
-  const auto room = static_cast<uint32_t>(db.integer("SELECT rootpage FROM sqlite_master WHERE name = 'room'"));
+  const auto first_page = static_cast<uint32_t>(db.integer("SELECT rootpage FROM sqlite_master WHERE name = 'room'"));
   constexpr uint32_t kLevels = 6;
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   for (uint32_t level = 0; level < kLevels; ++level) {  // the blob's overflow pages stand behind its root
-    const uint32_t here = room + 1 + level, below = level == 0 ? leaf : here - 1;
+    const uint32_t here = first_page + 1 + level, below = level == 0 ? leaf : here - 1;
     std::string page(page_size, '\0');
     constexpr size_t kCells = 400, kCell = 5;
     const auto put = [&page](size_t at, size_t bytes, uint32_t value) {
@@ -87,7 +87,7 @@ TEST_F(HostileRunFile, PagesThatShareTheirChildren) {
   sqlite3* plain = nullptr;  // our own connections may not change the schema
   ASSERT_EQ(sqlite3_open(path.c_str(), &plain), SQLITE_OK);
   const std::string change_root = "PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = " +
-                                  std::to_string(room + kLevels) + " WHERE name = 'metrics'";
+                                  std::to_string(first_page + kLevels) + " WHERE name = 'metrics'";
   EXPECT_EQ(sqlite3_exec(plain, change_root.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(plain);
   const double before = cpu_seconds();

@@ -445,7 +445,7 @@ TEST_F(RunFile, AnswersOverAllOfItWithoutMemory) {
 }
 
 // In pieces, so that nothing of a file of any size stays in memory: the sum is the sum of the whole.
-TEST_F(RunFile, TheGpusActivityIsThatOfTheWholeTrace) {
+TEST_F(RunFile, TheGpusActivityComesFromTheWholeTrace) {
   const MadeTrace made(8000);
   write_run(path, made.trace);
   StoredSpans file(path);

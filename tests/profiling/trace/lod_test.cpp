@@ -126,7 +126,7 @@ TEST(Lod, OneStepPerPixelAndEverySpanCountedOnce) {
   }
 }
 
-TEST(Lod, SaysWhatEverySpanOfAColumnSays) {
+TEST(Lod, ReportsWhatEverySpanOfAColumnHas) {
   std::mt19937 random(11);
   for (const Row& row : {random_row(300, 1), random_row(60000, 2), uneven_row(900, 3), uneven_row(80000, 4)}) {
     const TimeNs last = row.trace.last_time();

@@ -8,14 +8,14 @@ _watched = {}
 def watch(name, then):
     loaded = sys.modules.get(name)
     if loaded is not None:
-        _tell(then, loaded)
+        _call(then, loaded)
         return
     _watched[name] = then
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 
-def _tell(then, module):
+def _call(then, module):
     try:
         then(module)
     except Exception:
@@ -50,7 +50,7 @@ def _followed(spec, then):
             pass
         execute(module)
         _watched.pop(spec.name, None)
-        _tell(then, module)
+        _call(then, module)
 
     try:
         spec.loader.exec_module = exec_module

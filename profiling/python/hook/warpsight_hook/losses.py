@@ -38,8 +38,8 @@ class _Name(str):
         loss = bool(_LOSS.search(lower)) and not _NO_LOSS.search(lower)
         line = f"loss ({os.path.basename(code.co_filename)}:{frame.f_lineno})"
         name = super().__new__(cls, word if loss else word + " loss" if word else line)
-        name.says_loss, name.says_test = loss, bool(_TEST.search(lower))
-        name.in_test = name.says_test or bool(_TEST.search(code.co_name.lower()))
+        name.is_loss, name.is_test = loss, bool(_TEST.search(lower))
+        name.in_test = name.is_test or bool(_TEST.search(code.co_name.lower()))
         return name
 
 
@@ -118,11 +118,11 @@ class Losses:
         self._testing = False  # the last model that was switched is in eval mode
         self.formatted = None  # the tensor in f"{loss:.3f}" while PyTorch reads a detached one
         self._logged = self._logged_tests = False
-        atexit.register(self.tell)
+        atexit.register(self.report)
 
     def began(self, root):
         """A backward pass begins at `root`."""
-        self.tell()
+        self.report()
         self._testing = False
         if self._logged or not self._program.recorder.records():
             return
@@ -149,8 +149,8 @@ class Losses:
         no_grad = not self.grad_enabled()
         if (self._testing or no_grad) and not self._logged_tests and tensor.numel() == 1 and tensor.is_floating_point():
             name = self._name(sys._getframe(2))
-            if name.says_loss and (self._testing or name.in_test) and self._program.recorder.records():
-                test = str(name) if name.says_test else "validation " + name
+            if name.is_loss and (self._testing or name.in_test) and self._program.recorder.records():
+                test = str(name) if name.is_test else "validation " + name
                 total, count = self._tests.get(test, (0.0, 0))
                 self._tests[test] = (total + float(value), count + 1)
 
@@ -178,7 +178,7 @@ class Losses:
         else:
             self._logged, self._values, self._roots = True, [], []
 
-    def tell(self):
+    def report(self):
         for name, value, step in self._values:
             self._program.recorder.scalar(name, value, step)
         self._values = []

@@ -98,9 +98,9 @@ class Recorder:
                 return
             setattr(self, name, make(definition, None, None))
         self._held = held = ctypes.PyDLL(self._path)  # its functions are called with the interpreter's lock
-        held.warpsight_hear_modules.argtypes = [ctypes.py_object] * 2
+        held.warpsight_watch_modules.argtypes = [ctypes.py_object] * 2
         held.warpsight_forget_module.argtypes = [ctypes.c_void_p]
-        held.warpsight_hear_optimizer.argtypes = [ctypes.py_object]
+        held.warpsight_watch_optimizer.argtypes = [ctypes.py_object]
         held.warpsight_learn_optimizers.argtypes = held.warpsight_after_steps.argtypes = [ctypes.py_object, ctypes.c_int]
         self._library = library
 
@@ -141,11 +141,11 @@ class Recorder:
         addresses = [ctypes.c_void_p.from_address(id(node) + head).value for node in nodes]
         return bool(self._library and self._library.warpsight_torch_follow((ctypes.c_void_p * 3)(*addresses), _bytes(version)))
 
-    def hear_modules(self, function, learn):
+    def watch_modules(self, function, learn):
         """True if the library records each call of this function. `learn(module, phase)` returns the place of a module."""
         if not self._library:
             return False
-        return bool(self._held.warpsight_hear_modules(function, learn))
+        return bool(self._held.warpsight_watch_modules(function, learn))
 
     def forget_module(self, key):
         if self._library:
@@ -156,10 +156,10 @@ class Recorder:
         if self._library:
             self._held.warpsight_learn_optimizers(learn, ranges)
 
-    def hear_optimizer(self, function):
+    def watch_optimizer(self, function):
         """True if the library records each call of this step()."""
         # 3.11 does not ask a function for its C function where Python code calls it.
-        return bool(self._library and sys.version_info[:2] != (3, 11) and self._held.warpsight_hear_optimizer(function))
+        return bool(self._library and sys.version_info[:2] != (3, 11) and self._held.warpsight_watch_optimizer(function))
 
     def forget_leader(self):
         if self._library:

@@ -201,7 +201,7 @@ def _modules(program, torch):
     def learn(module, phase):
         return paths.learn(module, phase)
 
-    if recorder.hear_modules(original, learn):
+    if recorder.watch_modules(original, learn):
         return recorder.fact("program_modules_heard", "in the interpreter's call")
     recorder.fact("program_modules_heard", "by a wrapper in Python")
     push, pop = recorder.push_module, recorder.pop
@@ -262,9 +262,9 @@ def _optimizers(program, torch):
 
     recorder.learn_optimizers(learn, program.level >= MODULES)
 
-    def hear(kind):
+    def watch(kind):
         step = kind.step
-        if getattr(step, "_warpsight", False) or recorder.hear_optimizer(step):
+        if getattr(step, "_warpsight", False) or recorder.watch_optimizer(step):
             return
 
         def called(self, *args, **kwargs):
@@ -287,7 +287,7 @@ def _optimizers(program, torch):
         try:
             if program.level < MODULES:
                 recorder.begin_step()  # nothing else says that the program works
-            hear(type(self))
+            watch(type(self))
         except Exception:
             pass
 
@@ -297,7 +297,7 @@ def _optimizers(program, torch):
         while kinds:
             kind = kinds.pop()
             kinds += kind.__subclasses__()
-            hear(kind)
+            watch(kind)
 
 
 def _loaders(program, torch):

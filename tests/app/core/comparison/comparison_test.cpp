@@ -64,7 +64,7 @@ TEST(Comparison, RunsOfSeveralRanksAreComparedByWaitAndTransfer) {
 
 // A warning that losses are not comparable stands above no table that judges them.
 // The page Ranks shows the same mean step. Without it, the newest steps of one rank would stand for all.
-TEST(Comparison, TheMeanStepOfSeveralRanksIsThatOfTheirReport) {
+TEST(Comparison, TheMeanStepOfSeveralRanksEqualsTheirReport) {
   RunData made;
   made.trace = MadeRanks{.ranks = 2, .steps = 60, .late = 500'000, .late_rank = 1, .every = 2}.joined();
   RankReport report = rank_report(made);
@@ -140,7 +140,7 @@ RunData steps_of(TimeNs step_ns, int slow_every) {
 }
 
 // A few slow steps move the mean, not the median: the causes must not contradict the headline.
-TEST(Comparison, CausesAreThoseOfTheMedianThatTheHeadlineNames) {
+TEST(Comparison, CausesComeFromTheMedianThatTheHeadlineNames) {
   const RunData even = steps_of(1000, 0), uneven = steps_of(850, 25);
   const Comparison c = compared(even, uneven);
   ASSERT_TRUE(c.split);
@@ -417,7 +417,7 @@ TEST(Comparison, CountsAreEqualOrNot) {
 }
 
 // The verdict above the table is the one in it.
-TEST(Comparison, TheSentenceSaysWhatTheTableSays) {
+TEST(Comparison, TheSentenceEqualsTheTable) {
   const auto run = [](double us, double noise, int64_t batch = 64) {
     ComparedRun out;
     out.spec.emplace();

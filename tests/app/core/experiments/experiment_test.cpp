@@ -222,7 +222,7 @@ TEST(Experiment, AnEditedOneTakesOnlyResultsOfWhatItAsksFor) {
   EXPECT_TRUE(back.seen.empty()) << "what was measured is not lost by an edit";
 }
 
-TEST(Experiment, ResultsOfAnOlderVersionBelongToWhatTheFolderSays) {
+TEST(Experiment, ResultsOfAnOlderVersionBelongToWhatTheFolderNames) {
   const TemporaryFolder folder;
   const std::atomic<bool> cancel{false};
   json asked = small_experiment();

@@ -43,7 +43,7 @@ RunFacts naive() {
   return f;
 }
 
-TEST(Insights, NaiveStepIsToldWhatItPaysFor) {
+TEST(Insights, NaiveStepShowsWhatItPaysFor) {
   const RunFacts facts = naive();
   const auto all = insights(facts);
   EXPECT_THAT(rules(facts), testing::IsSupersetOf({"allocator stalls", "needless waits", "launch-bound step"}));
@@ -76,7 +76,7 @@ TEST(Insights, SilentWhenThereIsNothingToSay) {
   EXPECT_THAT(rules(f), IsEmpty());
 }
 
-TEST(Insights, ATinyBatchIsToldWhatAtLeastIsGained) {
+TEST(Insights, ATinyBatchShowsTheLeastGain) {
   RunFacts f;
   f.gpu = true, f.classes = 10, f.first_loss = 2.3, f.last_loss = 0.1;
   f.spec.exec.launch = Launch::Graph, f.spec.train.batch = 64;

@@ -51,7 +51,7 @@ class Recorded : public ::testing::Test {
   Trace trace;
 };
 
-TEST_F(Recorded, AStepThatWaitsForDataSaysWhoIsSlow) {
+TEST_F(Recorded, AStepThatWaitsForDataReportsWhoIsSlow) {
   const OpTag wait = op("wait for data", "data", "train.py:22 in main");
   for (int step = 0; step < 20; ++step) {
     range(start(step), 5 * kMillisecond, wait);
@@ -81,7 +81,7 @@ TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
 }
 
 // The host runs ahead and waits now and then, and the GPU has work all the time.
-TEST_F(Recorded, AWaitBesideABusyGpuIsNotTold) {
+TEST_F(Recorded, AWaitBesideABusyGpuIsNotReported) {
   const OpTag item = op(".item()", "sync", "train.py:52 in main");
   for (int step = 0; step < 20; ++step) {
     range(start(step), 3 * kMillisecond, item);
@@ -152,7 +152,7 @@ TEST_F(Recorded, AWaitForDataIsAsLongAsInTheSplit) {
 }
 
 // Without steps, as where a model is only evaluated, there is no split.
-TEST_F(Recorded, WithoutStepsAWaitIsThatOfABatch) {
+TEST_F(Recorded, WithoutStepsAWaitBelongsToABatch) {
   Trace recorded;
   std::swap(trace, recorded);
   const OpTag wait = op("wait for data", "data", "evaluate.py:22 in main");

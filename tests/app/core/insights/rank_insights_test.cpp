@@ -51,7 +51,7 @@ TEST(RankInsights, TransfersThatNothingHidesAreSaid) {
   EXPECT_TRUE(rank_insights(unknown).empty()) << "only collectives were recorded";
 }
 
-TEST(RankInsights, ItsBarsAreThoseOfTheMeanStepOfAllRanks) {
+TEST(RankInsights, ItsBarsComeFromTheMeanStepOfAllRanks) {
   const prof::RankReport report = report_of({.steps = 60, .late = 0, .late_rank = -1});
   RunFacts run;
   run.step_us = 1e6, run.whole_trace = run.of_steps = true, run.part_us[static_cast<size_t>(prof::Meaning::Matrix)] = 1e6;

@@ -19,7 +19,7 @@
 #include "app/core/lab/recorded_lab.h"
 #include "app/core/remote/fetch_file.h"
 #include "app/core/remote/frame.h"
-#include "app/core/remote/job_teller.h"
+#include "app/core/remote/job_sender.h"
 #include "app/core/remote/pipe_process.h"
 #include "app/core/remote/remote_run.h"
 #include "app/core/remote/serve.h"
@@ -444,29 +444,29 @@ INSTANTIATE_TEST_SUITE_P(Over, LineTest, testing::Values("pipe", "ssh"), [](cons
 
 // One clear sentence for each of what people meet.
 // Waits for a job that is no training; returns what it reports.
-std::vector<json> told_by(RemoteRun& run, std::optional<int>& exit_status) {
-  std::vector<json> told;
+std::vector<json> results_of(RemoteRun& run, std::optional<int>& exit_status) {
+  std::vector<json> results;
   for (int i = 0; i < 6000; ++i, usleep(20'000)) {
     const bool over = run.over();
     const RemoteUpdate update = run.take();
-    for (const std::string& text : update.told) told.push_back(json::parse(text));
+    for (const std::string& text : update.results) results.push_back(json::parse(text));
     if (update.exit_status) exit_status = update.exit_status;
     if (over) break;
   }
-  return told;
+  return results;
 }
 
-TEST_P(LineTest, ASweepTellsItsPointsAndLeavesItsFile) {
+TEST_P(LineTest, ASweepReportsItsPointsAndLeavesItsFile) {
   RemoteLink link(address());
   const json spec{{"operation", "add"}, {"sizes", {1024, 4096}}, {"ways", {"cpu"}}, {"repeats", 3}};
   RemoteRun::start(link, "sweep", {{"kind", "lab"}, {"lab", spec}});
   RemoteRun run(link, "sweep", false);
   std::optional<int> exit_status;
-  const std::vector<json> told = told_by(run, exit_status);
+  const std::vector<json> results = results_of(run, exit_status);
   EXPECT_EQ(exit_status, 0);
-  EXPECT_EQ(std::ranges::count_if(told, [](const json& t) { return t.contains("lab"); }), 2);
-  ASSERT_TRUE(told.back().contains("whole"));
-  EXPECT_EQ(lab::lab_result_from_json(told.back()["whole"]).points.size(), 2u);
+  EXPECT_EQ(std::ranges::count_if(results, [](const json& t) { return t.contains("lab"); }), 2);
+  ASSERT_TRUE(results.back().contains("whole"));
+  EXPECT_EQ(lab::lab_result_from_json(results.back()["whole"]).points.size(), 2u);
   const std::string here = (folder_ / "here.wsrun").string();
   fetch_file(link, {{"file", "sweep.wsrun"}}, here);
   EXPECT_EQ(read_lab(here)->points.size(), 2u);
@@ -485,7 +485,7 @@ TEST_P(LineTest, AnExperimentGoesOnFromKnownRows) {
     RemoteRun run(link, name, false);
     std::optional<int> exit_status;
     rows.clear();
-    for (const json& told : told_by(run, exit_status)) rows.push_back(told["row"]);
+    for (const json& result : results_of(run, exit_status)) rows.push_back(result["row"]);
     EXPECT_EQ(exit_status, 0);
     if (name == std::string("first")) {
       EXPECT_EQ(rows.size(), 2u);
@@ -705,7 +705,7 @@ TEST_P(SentenceTest, OfAProgramThatCannotRun) {
 
 class PipeTest : public SentenceTest {};
 
-TEST_P(PipeTest, SaysThatNothingCanBeWrittenThere) {
+TEST_P(PipeTest, ReportsThatNothingCanBeWrittenThere) {
   if (test::kThreadSanitizer) GTEST_SKIP() << "Its runtime cannot start without files.";
   RemoteLink link(parse_remote("pipe:ulimit -f 0; exec " WARPSIGHT_CLI " serve --folder " + there()));
   try {
@@ -716,7 +716,7 @@ TEST_P(PipeTest, SaysThatNothingCanBeWrittenThere) {
   }
 }
 
-TEST_P(PipeTest, SaysThatThereIsNoGpu) {
+TEST_P(PipeTest, ReportsThatThereIsNoGpu) {
   RemoteLink link(parse_remote("pipe:CUDA_VISIBLE_DEVICES= exec " WARPSIGHT_CLI " serve --folder " + there()));
   EXPECT_TRUE(link.ask({{"do", "hello"}})["machine"]["gpu"].is_null());
   json job = training("off", 1);
@@ -730,9 +730,9 @@ TEST_P(PipeTest, SaysThatThereIsNoGpu) {
 }
 
 // A disk that fills while it trains: said at once, the training goes on, and its end arrives.
-TEST_P(PipeTest, SaysThatTheDiskThereIsFull) {
+TEST_P(PipeTest, ReportsThatTheDiskThereIsFull) {
   const std::string disk = "mount -t tmpfs -o size=1500k none " + there();
-  if (Process({"unshare", "-m", "sh", "-c", disk}, Process::Output::HeardWithErrors).wait() != 0)
+  if (Process({"unshare", "-m", "sh", "-c", disk}, Process::Output::CapturedWithErrors).wait() != 0)
     GTEST_SKIP() << "A small disk needs root.";
   RemoteLink link(parse_remote("pipe:exec unshare -m sh -c '" + disk + "; exec " WARPSIGHT_CLI " serve --folder " + there() + "'"));
   json job = training("full");
@@ -749,7 +749,7 @@ TEST_P(PipeTest, SaysThatTheDiskThereIsFull) {
   EXPECT_THAT(seen.summary->message, HasSubstr("No space left"));
 }
 
-TEST_P(PipeTest, SaysThatItRunsNoSuchJob) {
+TEST_P(PipeTest, ReportsThatItRunsNoSuchJob) {
   RemoteLink link(address());
   RemoteRun::start(link, "a", {{"kind", "dream"}});
   RemoteRun run(link, "a", false);
@@ -773,7 +773,7 @@ TEST_P(PipeTest, LossesOfARecordedProgramAreSeen) {
 }
 
 // Nobody asks any more, and nobody closes the line: the network is gone.
-TEST_P(PipeTest, AServerThatHearsNothingEnds) {
+TEST_P(PipeTest, AServerThatReceivesNothingEnds) {
   int to[2], from[2];
   ASSERT_EQ(pipe(to) + pipe(from), 0);
   const auto begin = Clock::now();
@@ -864,12 +864,12 @@ TEST_P(PipeTest, WordsThatNobodyTakesStayFew) {
   prof::write_whole(job.file("job.json"), "{}");
   {
     const Ownership owned(job.path());
-    JobTeller teller(job);
+    JobSender sender(job);
     for (int i = 0; i < 100; ++i) {
       RemoteUpdate update;
       for (int k = 0; k < 500; ++k) update.run.messages.push_back({"word " + std::to_string(500 * i + k), false});
       if (i == 99) update.exit_status = 0;
-      teller.tell(update);
+      sender.send(update);
     }
   }
   RemoteLink link(address());
@@ -883,7 +883,7 @@ TEST_P(PipeTest, WordsThatNobodyTakesStayFew) {
 }
 
 // Its data are freed after its end: the news of the end are there before the training is over.
-TEST_P(PipeTest, HearsHowABigTrainingEnded) {
+TEST_P(PipeTest, ReceivesHowABigTrainingEnded) {
   RemoteLink link(address());
   json job = training("off", 1);
   RunSpec spec = load_spec("mnist");
@@ -901,7 +901,7 @@ TEST_P(PipeTest, HearsHowABigTrainingEnded) {
 }
 
 // A server that lies: the line is closed with a sentence, nothing is written, nobody crashes.
-TEST_P(PipeTest, GivesUpAServerThatLies) {
+TEST_P(PipeTest, EndsTheLineToAServerThatLies) {
   const std::vector<std::string> lies = {"\\377\\377\\377\\377\\001", "\\002\\000\\000\\000\\002{]", "\\002\\000\\000\\000\\011{}",
                                          "\\004\\000\\000\\000\\003abcd", "\\017\\000\\000\\000\\002{\"number\": \"x\"}"};
   for (const std::string& lie : lies) {

@@ -39,7 +39,7 @@ std::string refusal(const Work& work) {
   return "";
 }
 
-TEST(RemoteAddress, SaysWhereAndWhat) {
+TEST(RemoteAddress, ReportsWhereAndWhat) {
   const RemoteAddress a = parse_remote("ssh://me@gpu7:2222/data/runs");
   EXPECT_EQ(a.user, "me");
   EXPECT_EQ(a.host, "gpu7");
@@ -332,7 +332,7 @@ TEST(CurvesOf, AreThinnedWithTheirExtremes) {
 }
 
 // A job of a day: what lies beside its run file stays small, and whoever comes sees all of it from the first step on.
-TEST_F(Folder, CurvesOfADayStaySmallAndTellOfAllOfIt) {
+TEST_F(Folder, CurvesOfADayStaySmallAndCoverIt) {
   const JobFolder job(path_, "a");
   CurveJournal journal(job);
   constexpr int64_t kSteps = 12'000'000, kTick = 20'000;
@@ -382,7 +382,7 @@ TEST_F(Folder, AJournalWaitsForAFullDisk) {
 }
 
 // Whoever stops a job that has just begun may be faster than the job.
-TEST_F(Folder, ARequestBeforeTheJobListensIsHeard) {
+TEST_F(Folder, ARequestBeforeTheJobListensIsReceived) {
   const JobFolder job(path_, "a");
   add_request(job, {{"from", "me"}, {"number", 1}, {"what", "stop"}});
   EXPECT_EQ(JobRequests(job).take().size(), 1u);

@@ -59,7 +59,7 @@ void Watch::see_events_in_time(RemoteAddress there) const {
   const int64_t begin = prof::steady_ns();
   job.begin_at(begin);
   std::jthread telling([&job](const std::stop_token& ended) {
-    for (; !ended.stop_requested(); std::this_thread::sleep_for(milliseconds(10))) job.tell_until(prof::steady_ns());
+    for (; !ended.stop_requested(); std::this_thread::sleep_for(milliseconds(10))) job.send_until(prof::steady_ns());
   });
   std::vector<double> late_ms;
   size_t spans = 0;
@@ -127,11 +127,11 @@ TEST_F(Watch, ALongRunStaysSmallOnBothSides) {
     const RemoteUpdate update = run.take();
     for (const StepResult& step : update.run.steps) late += step.step < seen, seen = step.step + 1;
   };
-  const int told = static_cast<int>(seconds * 80);
-  for (int i = 0; i < told; ++i) {
-    job.tell_until(made_ns += 100'000'000);  // a tenth of a second of the run at a time
+  const int batches = static_cast<int>(seconds * 80);
+  for (int i = 0; i < batches; ++i) {
+    job.send_until(made_ns += 100'000'000);  // a tenth of a second of the run at a time
     take();
-    if (i == told / 2) here_before = anonymous_mb("self"), there_before = anonymous_mb(child_of(link.status().process));
+    if (i == batches / 2) here_before = anonymous_mb("self"), there_before = anonymous_mb(child_of(link.status().process));
   }
   while (seen <= job.steps() - 4'000'000 && prof::steady_ns() - begin < test::busy() * seconds * 2e9) take();
   const double here = anonymous_mb("self"), there = anonymous_mb(child_of(link.status().process));

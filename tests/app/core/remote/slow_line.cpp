@@ -38,10 +38,10 @@ class Way {
     bool open = true;
     while (open || !pieces_.empty()) {
       pollfd in{from_, POLLIN, 0};
-      const bool room = open && bytes_ < kOnTheWay;
-      if (room) poll(&in, 1, pieces_.empty() ? 100 : 1);
+      const bool takes = open && bytes_ < kOnTheWay;
+      if (takes) poll(&in, 1, pieces_.empty() ? 100 : 1);
       else std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      if (room && in.revents != 0) open = take();
+      if (takes && in.revents != 0) open = take();
       if (!give()) break;
     }
     close(to_);

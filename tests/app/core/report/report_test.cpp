@@ -56,7 +56,7 @@ TEST(Report, StandsAlone) {
   for (const char* loader : {"<link", "<script", "src=", "@import", "url("}) EXPECT_THAT(html, Not(HasSubstr(loader)));
 }
 
-TEST(Report, SaysWhatDiffersAndEscapesWhatPeopleWrote) {
+TEST(Report, ReportsWhatDiffersAndEscapesWhatPeopleWrote) {
   const std::string html = page();
   EXPECT_THAT(html, HasSubstr("exec.allocator"));
   EXPECT_THAT(html, HasSubstr("<td>arena</td><td>caching</td>"));
@@ -68,7 +68,7 @@ TEST(Report, SaysWhatDiffersAndEscapesWhatPeopleWrote) {
 }
 
 // The first steps of a run are slow; it is laid beside others by those that were sampled.
-TEST(Report, AStepIsThatOfTheSampleAndTheWholeRunIsNamed) {
+TEST(Report, AStepComesFromTheSampleAndTheWholeRunIsNamed) {
   ReportRun a = made("a", 300, 100'000, 200'000), b = made("b", 100, 100'000, 0), bare = made("bare", 0, 0, 0);
   bare.run.sample = {};
   a.run.whole_run_us = 350, b.run.whole_run_us = 170, bare.run.whole_run_us = 150;
@@ -108,7 +108,7 @@ TEST(Report, FiguresAreWellFormedAndThinned) {
   EXPECT_THAT(to_svg(all[4].drawing), HasSubstr("−200.0"));  // allocation: the whole difference
 }
 
-TEST(Report, WhatCannotBeComparedIsNotAndSaysSo) {
+TEST(Report, WhatCannotBeComparedIsReported) {
   ReportRun a = made("mnist", 30, 20'000, 10'000), b = made("iris", 26'000, 20'000, 0);
   EXPECT_THAT(report_html({a, a}), Not(HasSubstr("Read with care")));
   b.run.spec->data.name = "iris";
@@ -269,7 +269,7 @@ TEST(Report, AnUntracedOrEmptyRunIsShownWithWhatItHas) {
 }
 
 // Sixteen steps in one launch: a mark of the host is no step.
-TEST(Report, StepsOfAGraphRunAreThoseOfTheGpu) {
+TEST(Report, StepsOfAGraphRunComeFromTheGpu) {
   const fs::path file = fs::temp_directory_path() / ("warpsight-graphs-" + std::to_string(::getpid()) + ".wsrun");
   const test::GraphRun truth;
   {

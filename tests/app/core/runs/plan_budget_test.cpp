@@ -19,7 +19,7 @@ RunSpec spec_of(Launch launch, std::vector<int64_t> hidden) {
   return spec;
 }
 
-TEST(PlanBudget, SaysWhatLivesWhere) {
+TEST(PlanBudget, ReportsWhatLivesWhere) {
   for (const Launch launch : {Launch::Persistent, Launch::Auto}) {
     const std::string lines = plan_budget(spec_of(launch, {128, 128, 128}));
     for (const char* part : {"residency copies", "registers a thread (weights, state, sums): ", " of 255",
@@ -29,7 +29,7 @@ TEST(PlanBudget, SaysWhatLivesWhere) {
   EXPECT_THAT(plan_budget(spec_of(Launch::Persistent, {1024, 1024})), HasSubstr("L2 cache"));
 }
 
-TEST(PlanBudget, SaysWhyNothingFits) {
+TEST(PlanBudget, ReportsWhyNothingFits) {
   EXPECT_THAT(plan_budget(spec_of(Launch::Persistent, {4096, 4096})), HasSubstr("KB of shared memory and has"));
 }
 

@@ -8,7 +8,7 @@
 namespace ws::app {
 namespace {
 
-TEST(RunName, SaysDataNetworkAndWhatDiffersFromThePlainPreset) {
+TEST(RunName, ReportsDataNetworkAndWhatDiffersFromThePlainPreset) {
   EXPECT_EQ(run_name(load_spec("mnist")), "MNIST 784-128-10");
   RunSpec spec = load_spec("mnist");
   spec.exec.allocator = Allocator::Direct;

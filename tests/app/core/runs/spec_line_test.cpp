@@ -44,7 +44,7 @@ TEST(SpecLine, ComesThroughMailAndShell) {
   EXPECT_FALSE(is_spec_line("mnist"));
 }
 
-TEST(SpecLine, SaysWhatIsWrong) {
+TEST(SpecLine, ReportsWhatIsWrong) {
   for (const char* line : {"ws2:name=x", "", "ws1:exec.allocator", "ws1:exec.allocator=none", "ws1:no.such=1", "ws1:train.batch=-4", "ws1:train.batch=1e9999"})
     EXPECT_THROW(spec_of_line(line), SpecError) << line;
   EXPECT_THROW(spec_of_line("ws1:name=" + std::string(100'000, 'x')), SpecError);

@@ -101,7 +101,7 @@ TEST(Sql, OnlyReads) {
   EXPECT_EQ(database.query("select count(*) from runs").rows[0][0], SqlCell(int64_t{2})) << "and it still answers";
 }
 
-TEST(Sql, SaysWhatIsWrong) {
+TEST(Sql, ReportsWhatIsWrong) {
   RunDatabase database(two_runs());
   EXPECT_THAT(refusal(database, ""), HasSubstr("empty"));
   EXPECT_THAT(refusal(database, "select 1; select 2"), HasSubstr("one statement"));
@@ -182,7 +182,7 @@ TEST(Sql, ATableHasOneKindAColumn) {
   EXPECT_EQ(cell_text(table, 0, 3), "1");
 }
 
-TEST(Sql, ExamplesAreThoseOfTheManual) {
+TEST(Sql, ExamplesEqualTheManual) {
   const auto made = sql_examples("### 1. What?\n\n```console\n$ warpsight sql a.wsrun b.wsrun \"select 'x'\n> from runs\"\nanswer\n```\n### 2. No query\n");
   ASSERT_EQ(made.size(), 1U);
   EXPECT_EQ(made[0].question, "What?");

@@ -125,7 +125,7 @@ class CompareTabTest : public QObject {
   void theWaterfallIsSplitByOpWhenAsked();
   void launchingStacksAreCompared();
   void memoryIsDrawnOnOneScale();
-  void theCommandLineSaysTheSame();
+  void theCommandLineReportsTheSame();
   void aRunThatGoesAwayIsForgotten();
   void eightRunsOfAMillionSpansStayQuick();
 };
@@ -502,7 +502,7 @@ void CompareTabTest::memoryIsDrawnOnOneScale() {
 }
 
 // `diff` and the page are asked about the same two files; every number and verdict that they print is the same.
-void CompareTabTest::theCommandLineSaysTheSame() {
+void CompareTabTest::theCommandLineReportsTheSame() {
   const QTemporaryDir folder;
   const QStringList files{written(folder, "eager", test::StepStyle::EagerDirect, 400),
                           written(folder, "graph", test::StepStyle::GraphArena, 400),

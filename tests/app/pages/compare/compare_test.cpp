@@ -60,7 +60,7 @@ class CompareTest : public QObject {
   void graphRunsAreComparedByTheGpusSteps();
   void aRunDoesNotDifferFromItself();
   void swappedBaselineFlipsTheSigns();
-  void aReportSaysTheStepThatCompareShows();
+  void aReportHasTheStepThatCompareShows();
   void mismatchesAreNamed();
   void runsWithoutATraceHaveNoiseToo();
   void eachFigureHasItsOwnNoise();
@@ -192,7 +192,7 @@ void CompareTest::swappedBaselineFlipsTheSigns() {
 }
 
 // The mean of the whole run is another one, and named so.
-void CompareTest::aReportSaysTheStepThatCompareShows() {
+void CompareTest::aReportHasTheStepThatCompareShows() {
   prof::RunData data;
   data.summary.name = "slow start", data.summary.status = "finished", data.summary.origin = "run";
   data.summary.steps = 60, data.summary.us_per_step = 1234.5;

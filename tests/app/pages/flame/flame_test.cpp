@@ -52,7 +52,7 @@ class FlameTest : public QObject {
   void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
   void functionsAreAsWideAsTheirTime();
   void aClickZoomsAndEscapeGoesBack();
-  void aSearchSaysHowMuchItFound();
+  void aSearchReportsHowMuchItFound();
   void theSelectionOfTheTimelineIsShown();
   void whatIsExportedIsWhatIsShown();
   void kernelsStandInTheStackThatLaunchedThem();
@@ -101,7 +101,7 @@ void FlameTest::aClickZoomsAndEscapeGoesBack() {
   QVERIFY(!shown.place("hot").isEmpty());
 }
 
-void FlameTest::aSearchSaysHowMuchItFound() {
+void FlameTest::aSearchReportsHowMuchItFound() {
   ShownFlames shown;
   shown.panel.findChild<QLineEdit*>()->setText("io.py");
   QVERIFY(std::abs(shown.panel.view()->matched() - 0.25) < 1e-9);

@@ -97,7 +97,7 @@ class InsightsTest : public QObject, WindowHome {
  private slots:
   void initTestCase() { moveIn(); }
   void cleanup() { clear(); }
-  void saysOneSentenceWithoutARun();
+  void reportsOneSentenceWithoutARun();
   void factsComeFromTheNewestSteps();
   void factsOfGraphsAreOfTheGpusSteps();
   void cardsShowWhatWasFound();
@@ -114,7 +114,7 @@ class InsightsTest : public QObject, WindowHome {
   void shippedExperimentsAreListed();
 };
 
-void InsightsTest::saysOneSentenceWithoutARun() {
+void InsightsTest::reportsOneSentenceWithoutARun() {
   auto window = open();
   auto* tab = window->findChild<InsightsTab*>();
   QVERIFY(tab->cards().empty());

@@ -74,7 +74,7 @@ class KernelEditorTest : public QObject, FilledWindow {
   void anExerciseHasItsTask();
   void bothThemesAndSizes();
 #endif
-  void withoutAGpuItSaysSo();
+  void withoutAGpuItReportsIt();
   void theStepBeforeAndAfterIsShown();
   void planHasAButtonForTheOp();
 };
@@ -203,7 +203,7 @@ void KernelEditorTest::bothThemesAndSizes() {
 }
 #endif
 
-void KernelEditorTest::withoutAGpuItSaysSo() {
+void KernelEditorTest::withoutAGpuItReportsIt() {
   const auto opened = open();
   MainWindow& window = *opened;
   const KernelPage page(window);

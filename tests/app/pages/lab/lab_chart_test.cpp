@@ -55,7 +55,7 @@ class LabChartTest : public QObject {
   }
   static bool paints(LabChart& chart, const QString& words) { return !painted(chart).filter(words).isEmpty(); }
   static bool near(double a, double b) { return std::abs(a - b) < 1e-6 * std::abs(b); }
-  static bool tells(const lab::LabResult& result, const QString& words) {
+  static bool shows(const lab::LabResult& result, const QString& words) {
     return !lab_findings(result).filter(words).isEmpty();
   }
 
@@ -188,13 +188,13 @@ void LabChartTest::wrongPointsAreNotDrawn() {
   QCOMPARE(curve->points.size(), size_t(2));
   QCOMPARE(curve->end_note, QString("wrong at 40"));
   QVERIFY(!paints(*chart, "overtakes"));
-  QVERIFY(tells(result, "GPU, resident data: The result is wrong: output 3 is 0.5"));
+  QVERIFY(shows(result, "GPU, resident data: The result is wrong: output 3 is 0.5"));
 }
 
 void LabChartTest::findingsSayWhatTheFiguresAre() {
   const lab::LabResult result = products();
   QVERIFY2(
-      tells(result, "At N = 160, the clock without a wait shows 4.0 µs. The work takes 64.0 µs, 16.0×"),
+      shows(result, "At N = 160, the clock without a wait shows 4.0 µs. The work takes 64.0 µs, 16.0×"),
       qPrintable(lab_findings(result).join("; ")));
   QCOMPARE(lab_headline(result), QString("The dashed curve is not the work"));
   lab::LabResult sines;
@@ -222,7 +222,7 @@ void LabChartTest::findingsSayWhatTheFiguresAre() {
   lab::LabResult cold;
   cold.points = {point(Way::GpuResident, 64, 11e-6), point(Way::GpuCold, 64, 0.163)};
   cold.points[1].note = "context 101 ms, first call 62.0 ms, second 0.011 ms";
-  QVERIFY(tells(cold, "The first call of a process at N = 64: context 101 ms, first call 62.0 ms"));
+  QVERIFY(shows(cold, "The first call of a process at N = 64: context 101 ms, first call 62.0 ms"));
 }
 
 WARPSIGHT_QTEST(LabChartTest)

@@ -58,7 +58,7 @@ class LabTabTest : public QObject {
       if (one->accessibleName() == name) return one;
     return nullptr;
   }
-  static bool says(QWidget& tab, const QString& words) {
+  static bool shows(QWidget& tab, const QString& words) {
     for (QLabel* label : tab.findChildren<QLabel*>())
       if (label->text().contains(words)) return true;
     return false;
@@ -87,7 +87,7 @@ class LabTabTest : public QObject {
   void wrongSizesAndExpressionsAreSaid();
   void aMissingTemporaryFolderIsSaid();
   void sizesAreReadInThreeWays();
-  void withoutAGpuItSaysSo();
+  void withoutAGpuItReportsIt();
   void everyPresetCanBeChosen();
   void howAPresetIsMeasuredStays();
   void anOpenedSweepFillsTheForm();
@@ -121,7 +121,7 @@ void LabTabTest::aSweepDrawsItsCurvesAndKeepsThem() {
   QVERIFY(kept.has_value());
   QCOMPARE(kept->points.size(), size_t(8));
   for (const lab::LabPoint& p : kept->points) QCOMPARE(p.recorded.steps, int64_t(3));
-  QVERIFY(says(tab, "8 points"));
+  QVERIFY(shows(tab, "8 points"));
 }
 
 void LabTabTest::aClickOpensTheTimelineOfAPoint() {
@@ -179,7 +179,7 @@ void LabTabTest::stoppingKeepsWhatWasMeasured() {
   QVERIFY(tab.job().result().cancelled);
   QVERIFY(tab.job().result().points.size() >= 4);
   QCOMPARE(read_lab(tab.job().path().toStdString())->points.size(), tab.job().result().points.size());
-  QVERIFY(says(tab, "points kept"));
+  QVERIFY(shows(tab, "points kept"));
 }
 
 void LabTabTest::wrongSizesAndExpressionsAreSaid() {
@@ -187,7 +187,7 @@ void LabTabTest::wrongSizesAndExpressionsAreSaid() {
   auto& tab = *window->findChild<LabTab*>();
   const auto refused = [&](const QString& words) {
     tab.run();
-    return !tab.job().running() && says(tab, words);
+    return !tab.job().running() && shows(tab, words);
   };
   field(tab, "N to")->setText("many");
   QVERIFY(refused("expected a whole number such as 4096"));
@@ -225,11 +225,11 @@ void LabTabTest::sizesAreReadInThreeWays() {
   QCOMPARE(tab.spec().k, int64_t(128));
 }
 
-void LabTabTest::withoutAGpuItSaysSo() {
+void LabTabTest::withoutAGpuItReportsIt() {
   if (device_info().cuda) QSKIP("this machine has a GPU");
   auto window = open();
   auto& tab = *window->findChild<LabTab*>();
-  QVERIFY(says(tab, "Not here: " + QString::fromStdString(device_info().why_not)));
+  QVERIFY(shows(tab, "Not here: " + QString::fromStdString(device_info().why_not)));
   for (QCheckBox* check : tab.findChildren<QCheckBox*>())
     if (check->text().startsWith("GPU")) QVERIFY2(!check->isEnabled(), qPrintable(check->text()));
 }
@@ -249,7 +249,7 @@ void LabTabTest::everyPresetCanBeChosen() {
     QFile file(presets->currentData().toString());
     QVERIFY(file.open(QIODevice::ReadOnly));
     const auto page = nlohmann::json::parse(file.readAll().toStdString()).at("text").get<std::string>();
-    QVERIFY2(says(tab, QString::fromStdString(page)), qPrintable(presets->currentText()));
+    QVERIFY2(shows(tab, QString::fromStdString(page)), qPrintable(presets->currentText()));
   }
 }
 
@@ -291,12 +291,12 @@ void LabTabTest::anOpenedSweepFillsTheForm() {
   QCOMPARE(tab.spec().operation, lab::Operation::Softmax);
   QCOMPARE(tab.spec().sizes, (std::vector<int64_t>{1000, 3000}));
   QCOMPARE(tab.spec().repeats, 7);
-  QVERIFY(says(tab, "Measured on NVIDIA H200"));
+  QVERIFY(shows(tab, "Measured on NVIDIA H200"));
   // Added to a sweep of this machine, it leaves the form alone.
   sweep(tab, small());
   QVERIFY(tab.openResult(path));
   QCOMPARE(tab.spec().operation, lab::Operation::Add);
-  QVERIFY(!says(tab, "Measured on NVIDIA H200"));
+  QVERIFY(!shows(tab, "Measured on NVIDIA H200"));
 }
 
 void LabTabTest::changedChoicesAreNoPreset() {
@@ -347,7 +347,7 @@ void LabTabTest::theSameInPyTorchIsStartedFromTheTab() {
   QVERIFY(same && same->isVisible());
   QTest::mouseClick(same, Qt::LeftButton);
   QTRY_VERIFY(!tab.torch()->running());
-  QVERIFY(says(tab, "is not installed"));
+  QVERIFY(shows(tab, "is not installed"));
   QCOMPARE(same->text(), QString("The same in PyTorch"));
   if (QStandardPaths::findExecutable("python3").isEmpty()) QSKIP("python3 is not installed");
   QFile script(home_.path() + "/peer.py");
@@ -370,7 +370,7 @@ json.dump({"framework": "PyTorch 2.11.0+cu130", "operation": a["--operation"], "
   QCOMPARE(tab.shown().size(), size_t(1));
   QCOMPARE(tab.shown()[0].name, QString("PyTorch 2.11"));
   QCOMPARE(tab.shown()[0].result.points.size(), size_t(4));
-  QVERIFY(says(tab, "PyTorch's sweep has no cpu-loops, cpu."));
+  QVERIFY(shows(tab, "PyTorch's sweep has no cpu-loops, cpu."));
 }
 
 void LabTabTest::aMissingTemporaryFolderIsSaid() {
@@ -380,7 +380,7 @@ void LabTabTest::aMissingTemporaryFolderIsSaid() {
   qputenv("TMPDIR", "/no/such");
   sweep(tab, small());
   qputenv("TMPDIR", before);
-  QVERIFY(says(tab, "/no/such: there is no such folder; set TMPDIR"));
+  QVERIFY(shows(tab, "/no/such: there is no such folder; set TMPDIR"));
   sweep(tab, small());
   QCOMPARE(tab.shown().size(), size_t(1));
 }
@@ -399,9 +399,9 @@ void LabTabTest::figuresAndDataAreWritten() {
     QVERIFY2(file.read(16).startsWith(start), qPrintable(path));
   }
   tab.exportTo("/proc/none/figure.png");
-  QVERIFY(says(tab, "cannot be written"));
+  QVERIFY(shows(tab, "cannot be written"));
   tab.exportTo(home_.path() + "/figure.gif");
-  QVERIFY(says(tab, "name it .png, .svg, .pdf or .csv"));
+  QVERIFY(shows(tab, "name it .png, .svg, .pdf or .csv"));
 }
 
 void LabTabTest::sharesSumToTheWhole() {

@@ -577,12 +577,12 @@ void LibraryTest::aChangedFileIsMarkedWhileItIsRead() {
   library.refresh();
   QTest::qWait(20);  // the time of the file's last change differs
   prof::rename_run(at("run-000.wsrun").toStdString(), "changed elsewhere");
-  const int heard = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  inotify_add_watch(heard, folder_.path().toStdString().c_str(), IN_CREATE);
+  const int watcher = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  inotify_add_watch(watcher, folder_.path().toStdString().c_str(), IN_CREATE);
   library.refresh();
   std::string events(4096, '\0');
-  events.resize(static_cast<size_t>(std::max<ssize_t>(0, read(heard, events.data(), events.size()))));
-  close(heard);
+  events.resize(static_cast<size_t>(std::max<ssize_t>(0, read(watcher, events.data(), events.size()))));
+  close(watcher);
   QCOMPARE(library.runs().front()->title, "changed elsewhere");
   QVERIFY(events.find(".reading-run-000.wsrun") != events.npos);
 }

@@ -29,7 +29,7 @@ class MemoryTest : public QObject {
   void mapOfThePlanDoesNotOverlap();
   void layersStandBelowTheCurve();
   void mapOfTheEventsClosesBlocks();
-  void mapOfEventsWithoutStepsSaysTimes();
+  void mapOfEventsWithoutStepsReportsTimes();
   void blocksOfAProgramHaveThePhaseThatMadeThem();
   void figuresThatDoNotFitShortenTheirNotes();
   void mapIsDrawnAndChosen();
@@ -38,14 +38,14 @@ class MemoryTest : public QObject {
   void eachDeviceHasAMapOfItsOwn();
   void aRecordedProgramIsNotOfferedAPlan();
   void theProgramsOwnAllocatorSpeaksFirst();
-  void anArenaIsToldByItsPlan();
+  void anArenaIsShownByItsPlan();
   void theLargestHoldersAtThePeakComeFirst();
   void callsByOpAreThoseThatWereCounted();
   void callsOfARecordedProgramHaveACurve();
   void timeInTheAllocatorByStep();
   void aStepsPartsStandInDetails();
   void aRangeHasPartsAndDelay();
-  void aStoredRangeSaysHowBusyTheGpuWas();
+  void aStoredRangeReportsHowBusyTheGpuWas();
 };
 
 namespace {
@@ -133,7 +133,7 @@ void MemoryTest::mapOfTheEventsClosesBlocks() {
   QVERIFY(event_map(prof::Trace{}, 2).empty());
 }
 
-void MemoryTest::mapOfEventsWithoutStepsSaysTimes() {
+void MemoryTest::mapOfEventsWithoutStepsReportsTimes() {
   prof::Trace trace;
   for (int i = 0; i < 40; ++i)
     trace.append_memory({i * prof::TimeNs{100'000'000}, 0x1000u + 64u * static_cast<unsigned>(i), 64, 0, prof::kNoOp,
@@ -321,7 +321,7 @@ void MemoryTest::theProgramsOwnAllocatorSpeaksFirst() {
   QVERIFY(event_fragmentation(prof::Trace()).empty());
 }
 
-void MemoryTest::anArenaIsToldByItsPlan() {
+void MemoryTest::anArenaIsShownByItsPlan() {
   MemoryMap map;
   map.x_end = 3, map.reserved = 300, map.height = 300, map.peak = 200;
   map.blocks = {{0, 2, 0, 100, prof::Meaning::Matrix, "a", 100}, {1, 3, 100, 200, prof::Meaning::Matrix, "b", 100}};
@@ -458,7 +458,7 @@ void MemoryTest::aRangeHasPartsAndDelay() {
 }
 
 // Out of memory, a range is read from the file: the GPU was as busy as it is said to be of the same range in memory.
-void MemoryTest::aStoredRangeSaysHowBusyTheGpuWas() {
+void MemoryTest::aStoredRangeReportsHowBusyTheGpuWas() {
   QTemporaryDir folder;
   const std::string path = folder.filePath("a.wsrun").toStdString();
   const auto run = test::traced(test::StepStyle::EagerDirect);

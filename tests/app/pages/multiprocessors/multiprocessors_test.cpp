@@ -72,13 +72,13 @@ class MultiprocessorsTest : public QObject, FilledWindow {
   void hoverNamesPartAndTime();
   void stepsAreChosen();
   void aLiveRunGrows();
-  void aFileSaysTheSame();
+  void aFileReportsTheSame();
   void thePageIsThereForKernelsWithLanesOnly();
-  void eachTimeSaysWhatItCounts();
+  void eachTimeReportsWhatItCounts();
   void aClickMovesTheTimeline();
   void aSpanOfTheTimelineIsShown();
   void aCardNamesTheLateOneAndJumpsThere();
-  void neighboursAreToldApart();
+  void neighboursAreDistinct();
   void theReportHasASection();
   void aPictureIsDrawnInAFrame();
   void nothingIsCutOff();
@@ -186,7 +186,7 @@ void MultiprocessorsTest::aLiveRunGrows() {
   QVERIFY2(shown.panel.headline().startsWith("Multiprocessor 17 "), qPrintable(shown.panel.headline()));
 }
 
-void MultiprocessorsTest::aFileSaysTheSame() {
+void MultiprocessorsTest::aFileReportsTheSame() {
   QTemporaryDir folder;
   const QString path = folder.filePath("a.wsrun");
   ShownMultiprocessors live;
@@ -219,7 +219,7 @@ void MultiprocessorsTest::thePageIsThereForKernelsWithLanesOnly() {
 }
 
 // A short run waits for its launches, so its step time is much longer than a step inside the kernel.
-void MultiprocessorsTest::eachTimeSaysWhatItCounts() {
+void MultiprocessorsTest::eachTimeReportsWhatItCounts() {
   auto run = test::made_inside_run();
   for (StepPoint& p : run->steps) p.wall_s = p.step * 24.7e-6;
   run->summary->us_per_step = 24.7;
@@ -305,7 +305,7 @@ void MultiprocessorsTest::aCardNamesTheLateOneAndJumpsThere() {
 }
 
 // Parts of one meaning have one colour in the legend; their names above the picture and their shades tell them apart.
-void MultiprocessorsTest::neighboursAreToldApart() {
+void MultiprocessorsTest::neighboursAreDistinct() {
   ShownMultiprocessors shown;
   const prof::MultiprocessorReport& report = shown.report();
   const QStringList words = words_of(*shown.panel.view());

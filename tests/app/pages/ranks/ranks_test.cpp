@@ -368,11 +368,11 @@ void RanksTest::aClickMovesTheTimeline() {
   constexpr size_t kColumn = 24;
   QTest::mouseClick(panel->map(), Qt::LeftButton, {}, panel->map()->cellOf(2, kColumn).center().toPoint());
   QCOMPARE(panel->map()->chosenStep(), static_cast<int>(kColumn));
-  const auto says = [panel](const QString& words) {
+  const auto shows = [panel](const QString& words) {
     const auto labels = panel->findChildren<QLabel*>();
     return std::ranges::any_of(labels, [&](const QLabel* label) { return label->text().contains(words); });
   };
-  QVERIFY2(says("Step 24: rank 1 comes last, 201.0 µs after rank 0."), "rank 1 is late in each fifth step");
+  QVERIFY2(shows("Step 24: rank 1 comes last, 201.0 µs after rank 0."), "rank 1 is late in each fifth step");
   const prof::TimeNs begin = panel->report().step_begins[kColumn], end = begin + 1'000'000;
   const TimeCursor& cursor = *window->workspace()->cursor();
   QVERIFY(!cursor.follow());

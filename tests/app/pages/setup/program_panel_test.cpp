@@ -39,13 +39,13 @@ class ProgramPanelTest : public QObject, WindowHome {
     moveIn();
   }
   void cleanup() { clear(); }
-  void theRunFileSaysWhatWasRecorded();
+  void theRunFileReportsWhatWasRecorded();
   void recordAgainTakesTheLevelThatIsChosen();
   void itTakesThePlaceOfSetup();
   void theShownRunDecidesBesideATraining();
 };
 
-void ProgramPanelTest::theRunFileSaysWhatWasRecorded() {
+void ProgramPanelTest::theRunFileReportsWhatWasRecorded() {
   const auto command = recorded_command(recorded());
   QVERIFY(command);
   QCOMPARE(command->words, QStringList({"python3", "my train.py"}));

@@ -58,11 +58,11 @@ class SetupTest : public QObject, WindowHome {
  private slots:
   void initTestCase() { moveIn(); }
   void cleanup() { clear(); }
-  void everyChoiceSaysWhatToLookAt();
+  void everyChoiceReportsWhatToLookAt();
   void explanationsAreThreeLinesAtMost();
   void explanationsComeWhenAsked();
-  void executionSaysWhatAPersistentKernelTakes();
-  void aChangedPresetSaysSo();
+  void executionReportsWhatAPersistentKernelTakes();
+  void aChangedPresetReportsIt();
   void whatDiffersFromTheShownRunIsSaid();
   void ownTablesAreReadBeforeTheTraining();
   void executionIsFirstAndAboveTheFold();
@@ -80,7 +80,7 @@ class SetupTest : public QObject, WindowHome {
   void theNetworkFollowsTheKindOfData();
 };
 
-void SetupTest::everyChoiceSaysWhatToLookAt() {
+void SetupTest::everyChoiceReportsWhatToLookAt() {
   for (const ws::Field& field : ws::fields()) {
     QVERIFY2(field.explain.find("Look ") != std::string_view::npos, field.key.data());
     for (const ws::FieldValue& value : field.values)
@@ -137,7 +137,7 @@ void SetupTest::explanationsComeWhenAsked() {
 }
 
 // With its explanations, the section says what a persistent kernel would take of registers and shared memory.
-void SetupTest::executionSaysWhatAPersistentKernelTakes() {
+void SetupTest::executionReportsWhatAPersistentKernelTakes() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
   Choices* choices = window->workspace()->choices();
@@ -156,7 +156,7 @@ void SetupTest::executionSaysWhatAPersistentKernelTakes() {
 }
 
 // "Preset: Iris" above MNIST would contradict itself.
-void SetupTest::aChangedPresetSaysSo() {
+void SetupTest::aChangedPresetReportsIt() {
   auto window = open();
   const QPushButton* preset = nullptr;
   for (const QPushButton* button : window->findChild<SetupPanel*>()->findChildren<QPushButton*>())
@@ -201,7 +201,7 @@ void SetupTest::ownTablesAreReadBeforeTheTraining() {
 // Setup holds the choices of the next training. Beside a run with others it says so, and offers them.
 void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   ws::RunSpec spec;
-  const auto panel_says = [](SetupPanel& panel, const QString& words) {
+  const auto panel_shows = [](SetupPanel& panel, const QString& words) {
     for (const QLabel* label : panel.findChildren<QLabel*>())
       if (label->isVisibleTo(&panel) && label->text() == words) return true;
     return false;
@@ -210,12 +210,12 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   SetupPanel panel(&choices);
   spec.exec.allocator = ws::Allocator::Caching, spec.train.epochs = 7;
   panel.setOther(spec, "B");
-  QVERIFY(panel_says(panel, "Next differs from B: 2 choices"));
+  QVERIFY(panel_shows(panel, "Next differs from B: 2 choices"));
   panel.setLive(choices.spec());
-  QVERIFY2(!panel_says(panel, "Next differs from B: 2 choices"), "while a run trains, Setup holds its choices");
+  QVERIFY2(!panel_shows(panel, "Next differs from B: 2 choices"), "while a run trains, Setup holds its choices");
   panel.setLive(std::nullopt);
   choices.set("train.epochs", "7");
-  QVERIFY(panel_says(panel, "Next differs from B: allocator"));
+  QVERIFY(panel_shows(panel, "Next differs from B: allocator"));
   auto* take = static_cast<QPushButton*>(named(&panel, "Reset to B"));
   QVERIFY(take && take->isVisibleTo(&panel));
   take->click();

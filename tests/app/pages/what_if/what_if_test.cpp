@@ -48,7 +48,7 @@ class WhatIfTest : public QObject, FilledWindow {
   void aWrongEditIsRefusedAndChangesNothing();
   void editsOfAnotherRunAreLeftOut();
   void aRowOfTheTableBecomesAnEdit();
-  void aProofSaysWhyItIsNotPossible();
+  void aProofReportsWhyItIsNotPossible();
   void theWindowHasThePage();
 };
 
@@ -102,7 +102,7 @@ void WhatIfTest::aRowOfTheTableBecomesAnEdit() {
   QVERIFY(shown.panel.edits()[0].endsWith(" gone"));
 }
 
-void WhatIfTest::aProofSaysWhyItIsNotPossible() {
+void WhatIfTest::aProofReportsWhyItIsNotPossible() {
   ShownWhatIf shown;
   const auto reason = [&] {
     QStringList words;

@@ -83,7 +83,7 @@ TEST(Caching, FreedNeighboursMergeIntoOneBlock) {
   pool.deallocate(nullptr, whole, 16 * kMiB);
 }
 
-TEST(Caching, FragmentationTellsCrumbsFromOneBlock) {
+TEST(Caching, FragmentationDistinguishesCrumbsFromOneBlock) {
   FakeDevice device;
   Caching pool(device, 0);
   std::vector<void*> blocks;
@@ -222,7 +222,7 @@ struct Notes : prof::Listener {
   int64_t steps_traced_alike(int64_t) override { return 1; }
 };
 
-TEST(Counting, TellsTheProfilerWhatWhereAndForWhichOp) {
+TEST(Counting, ReportsToTheProfilerWhatWhereAndForWhichOp) {
   FakeDevice device;
   Counting counting(device, "test", Level::Reservations);
   Notes notes;

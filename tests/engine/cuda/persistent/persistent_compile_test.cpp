@@ -104,7 +104,7 @@ TEST(PersistentCompile, TheCacheNamesSourceAndGpu) {
   EXPECT_NE(kernel_cache_name("a", 90), kernel_cache_name("a", 80));
 }
 
-TEST(PersistentCompile, SaysWhatTheCompilerSaid) {
+TEST(PersistentCompile, ReportsWhatTheCompilerPrinted) {
   try {
     compile_source("this is no kernel", 90);
     ADD_FAILURE() << "it compiled";

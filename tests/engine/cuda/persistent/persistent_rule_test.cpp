@@ -52,7 +52,7 @@ TEST(PersistentRule, OneRowBlockBecomesAllWithManyRows) {
   EXPECT_THAT(place(line, Limits{}).why_not, HasSubstr("a batch of 50000000 rows needs"));
 }
 
-TEST(PersistentRule, SaysInNumbersWhyNothingFits) {
+TEST(PersistentRule, ReportsInNumbersWhyNothingFits) {
   const Placement wide = place(network({784, 4096, 4096, 10}, 64, Precision::Tf32), Limits{});
   EXPECT_EQ(wide.residency, Residency::None);
   EXPECT_THAT(wide.why_not, StartsWith("persistent: "));
@@ -134,7 +134,7 @@ TEST(PersistentRule, AWholeSetFlowsThroughAllMultiprocessors) {
   EXPECT_LT(place(whole_set({784, 128, 10}, 1'000'000, Precision::Tf32), Limits{}).most_steps, 25);
 }
 
-TEST(PersistentRule, SaysWhyAWholeSetDoesNotFlow) {
+TEST(PersistentRule, ReportsWhyAWholeSetDoesNotFlow) {
   const auto reason = [](Network n) { return place(n, Limits{}).why_not; };
   EXPECT_THAT(reason(whole_set({784, 128, 10}, 60'000, Precision::Fp32)),
               HasSubstr("a batch of 60000 rows needs tf32 or bf16, this network computes in fp32"));
@@ -154,7 +154,7 @@ TEST(PersistentRule, SaysWhyAWholeSetDoesNotFlow) {
   EXPECT_THAT(reason(network({784, 128, 10}, 30'000, Precision::Tf32)), HasSubstr("a cluster holds at most 512 rows"));
 }
 
-TEST(PersistentRule, AFlowSaysHowItComputes) {
+TEST(PersistentRule, AFlowReportsHowItComputes) {
   EXPECT_THAT(text(place(whole_set({784, 128, 10}, 60'000, Precision::Tf32), Limits{})),
               AllOf(HasSubstr("residency flow, 132 blocks of 384 threads"), HasSubstr("as many bits as tf32")));
   EXPECT_THAT(text(place(whole_set({784, 128, 10}, 60'000, Precision::Bf16), Limits{})), Not(HasSubstr("tf32")));
@@ -256,10 +256,10 @@ TEST(PersistentRule, BudgetFitsTheLimits) {
 }
 
 TEST(PersistentRule, TextNamesResidencyAndBudget) {
-  const std::string told = text(place(network({784, 128, 10}, 64, Precision::Tf32), Limits{}));
-  EXPECT_THAT(told, HasSubstr("residency cluster, 16 blocks of 384 threads"));
-  EXPECT_THAT(told, HasSubstr("registers a thread"));
-  EXPECT_THAT(told, HasSubstr("KB of 227 KB"));
+  const std::string placement = text(place(network({784, 128, 10}, 64, Precision::Tf32), Limits{}));
+  EXPECT_THAT(placement, HasSubstr("residency cluster, 16 blocks of 384 threads"));
+  EXPECT_THAT(placement, HasSubstr("registers a thread"));
+  EXPECT_THAT(placement, HasSubstr("KB of 227 KB"));
 }
 
 TEST(PersistentRule, ReadsTheNetworkFromThePlan) {

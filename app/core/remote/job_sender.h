@@ -8,10 +8,10 @@
 
 namespace ws::app {
 
-class JobTeller {
+class JobSender {
  public:
-  explicit JobTeller(const JobFolder& job);
-  void tell(const RemoteUpdate& update);
+  explicit JobSender(const JobFolder& job);
+  void send(const RemoteUpdate& update);
   void say(const std::string& text, bool problem = false);
 
  private:

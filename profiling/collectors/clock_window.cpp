@@ -49,7 +49,7 @@ ClockWindow clock_window(std::string_view text) {
   return {open, every};
 }
 
-void ShutTimes::shut(int64_t now) {
+void ClosedTimes::close(int64_t now) {
   constexpr size_t kMost = 1024;  // half a minute with the shortest windows
   const std::lock_guard lock(mutex_);
   stretches_.push_back({now, std::numeric_limits<int64_t>::max()});
@@ -57,12 +57,12 @@ void ShutTimes::shut(int64_t now) {
   ever_.store(true, std::memory_order_relaxed);
 }
 
-void ShutTimes::open(int64_t now) {
+void ClosedTimes::open(int64_t now) {
   const std::lock_guard lock(mutex_);
   if (!stretches_.empty()) stretches_.back().end = std::min(stretches_.back().end, now);
 }
 
-bool ShutTimes::among(int64_t time) const {
+bool ClosedTimes::among(int64_t time) const {
   const std::lock_guard lock(mutex_);
   const auto last = std::ranges::upper_bound(stretches_, time, {}, &Stretch::begin);
   return last != stretches_.begin() && time < std::prev(last)->end;

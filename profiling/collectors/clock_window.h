@@ -25,11 +25,11 @@ struct ClockWindow {
 ClockWindow clock_window(std::string_view text);
 std::string to_text(const ClockWindow& window);  // "200 ms of every 5 s"
 
-// Remembers when the clock window was closed. One thread follows the clock and writes; another reads records, which
-// arrive up to some seconds late, and asks.
-class ShutTimes {
+// Remembers when a window was closed. One thread writes; another reads records, which arrive up to some seconds late, and
+// asks.
+class ClosedTimes {
  public:
-  void shut(int64_t now);
+  void close(int64_t now);
   void open(int64_t now);
   bool at(int64_t time) const { return ever_.load(std::memory_order_relaxed) && among(time); }
 
@@ -42,6 +42,12 @@ class ShutTimes {
   std::atomic<bool> ever_{false};
   mutable std::mutex mutex_;
   std::deque<Stretch> stretches_;  // the newest ones
+};
+
+// Times in steady clock.
+struct GapTimes {
+  ClosedTimes clock;       // between clock windows
+  ClosedTimes uncaptured;  // outside of capture ranges
 };
 
 }  // namespace ws::prof

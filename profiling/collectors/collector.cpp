@@ -20,6 +20,7 @@
 #include "profiling/collectors/host_spans.h"
 #include "profiling/collectors/overhead_meter.h"
 #include "profiling/collectors/program_ranges.h"
+#include "profiling/collectors/recording_gate.h"
 #include "profiling/collectors/stamp_spans.h"
 
 namespace ws::prof {
@@ -28,7 +29,7 @@ namespace {
 std::atomic<bool> g_running{false};  // one per process
 }
 
-struct Collector::Impl {
+struct Collector::Impl final : GateParts {
   CollectorOptions options;
   TraceContext context;
   std::unique_ptr<HostSpans> host;
@@ -38,8 +39,7 @@ struct Collector::Impl {
   std::unique_ptr<HardwareCounters> counters;  // guarded by mutex
   bool sampling_over = false;                  // guarded by mutex; true: too late to start counters
   bool sampled = false;                        // the counters gave samples
-  bool counters_prepared = false;              // guarded by switch_mutex
-  bool captured_before = false;                // likewise
+  std::atomic<bool> counters_prepared{false};
   std::unique_ptr<OverheadMeter> meter;
 
   SmallThread thread, flush_thread, memory_thread;
@@ -50,35 +50,28 @@ struct Collector::Impl {
   CollectorStatus status;
 
   std::atomic<bool> running{false};
-  std::mutex switch_mutex;  // guards level, window and pause; they change at step boundaries and in set_level
-  std::atomic<TraceLevel> level{TraceLevel::Off};
-  std::atomic<bool> window_open{false}, clock_shut{false}, paused{false};
-  std::atomic<bool> capturing{true};  // false: outside of a capture range
+  RecordingGate gate{*this, context.gaps};
   std::atomic<int64_t> capture_changed{0};
-  std::atomic<bool> quiet{false};  // paused, between windows or outside of a capture range
-  std::atomic<int> settle_steps{0};
-  std::atomic<int64_t> relevel_by{0};   // a level will be applied at the next step, at the latest at this time; 0: none
   std::atomic<bool> gpu_worked{false};  // according to the batches
   std::mutex step_mutex;
   int64_t hooked_step = -1;
-  int64_t quiet_since = 0;
-  std::vector<std::pair<int64_t, int64_t>> pauses;
-  std::vector<int64_t> captures_ended;  // since the last marks were taken; guarded by switch_mutex
+  std::vector<int64_t> captures_ended;  // since the last marks were taken; guarded by mutex
   int64_t last_clock = 0;
   std::vector<GpuTracer::MemoryReading> memory_readings;  // guarded by mutex
   StampSpans inner{context};
 
   void begin();
-  void begin_gpu();
+  void begin_gpu(TraceLevel level);
   void start_threads();
   void stop_asking_driver();
   void signal(bool& flag);
-  void configure(bool between_steps);
-  void relevel(bool between_steps);
-  void configure_nothing();
-  void apply_kinds(GpuKinds kinds, bool between_steps);
-  bool rests(bool window) const;
-  bool is_quiet(bool pause, bool window) const { return pause || clock_shut || !capturing || rests(window); }
+  void set_gpu(const GpuKinds& kinds, bool may_wait) override { gpu->apply(kinds, may_wait); }
+  void set_marks(const Marks::Config& config) override { Marks::instance().configure(config); }
+  void set_stamps(int64_t steps) override { StampBoard::instance().want(steps); }
+  void set_listener(bool on) override { prof::set_listener(on ? &Marks::instance() : listened_before); }
+  void set_hooks(bool on, int64_t now) override { ProgramRanges::instance().pause(!on, now); }
+  bool graphs_seen() const override { return gpu && gpu->graphs_seen(); }
+  bool graphs_unsettled() const override { return gpu->graphs_unsettled(); }
   bool settles() const;
   void capture(bool on);
   void prepare_counters();
@@ -86,7 +79,6 @@ struct Collector::Impl {
   void take_samples(bool last);
   void on_step(int64_t step);
   int64_t steps_alike(int64_t step);
-  void set_quiet(bool nothing, int64_t now);
   void follow_clock(int64_t since_begin);
   bool sleep_until_cycle();  // returns true for the last cycle
   template <class Work>
@@ -110,52 +102,6 @@ void Collector::Impl::signal(bool& flag) {
   wake.notify_all();
 }
 
-// Applies level, node window and pause to the marks and the GPU tracer. Between clock windows the driver goes on
-// recording, and the parser drops those records. Reason: if kernel records are switched on again while the program
-// launches, the driver sometimes records no more kernels. The caller holds switch_mutex.
-void Collector::Impl::configure(bool between_steps) {
-  if (!capturing) return configure_nothing();
-  const TraceLevel now = quiet ? std::min(level.load(), TraceLevel::Steps) : level.load();
-  Marks::Config config;
-  config.ops = now >= TraceLevel::Graph;
-  config.ranges = options.program_ranges && level >= TraceLevel::Steps;
-  config.nvtx = nvtx::listened_to() && !options.program_ranges;
-  if (gpu) {
-    const bool by_clock = !options.clock.always();
-    GpuKinds kinds = kinds_of(by_clock ? level.load() : now, window_open);
-    kinds.whole_graphs = level == TraceLevel::Graph;
-    kinds.resting = by_clock && quiet;
-    apply_kinds(kinds, between_steps);
-  }
-  Marks::instance().configure(config);
-  StampBoard::instance().want(gpu ? stamped_steps(level) : 0);
-}
-
-void Collector::Impl::configure_nothing() {
-  GpuKinds kinds;
-  kinds.whole_graphs = level == TraceLevel::Graph;  // graphs that the program makes meanwhile can have such records later
-  if (gpu) gpu->apply(kinds, true);
-  Marks::instance().configure({});
-  StampBoard::instance().want(0);
-}
-
-// After node records, graphs run once without any records before they are recorded as a whole. Clock windows have no
-// step boundary where this could happen.
-void Collector::Impl::apply_kinds(GpuKinds kinds, bool between_steps) {
-  const bool settle = options.clock.always() && kinds.graph_runs && gpu->graphs_unsettled() && settle_steps < 2;
-  settle_steps = settle ? settle_steps + 1 : 0;
-  if (settle) kinds.kernels = kinds.graph_runs = false;
-  gpu->apply(kinds, between_steps);
-}
-
-// The caller holds switch_mutex.
-void Collector::Impl::relevel(bool between_steps) {
-  relevel_by = 0;
-  configure(between_steps);
-  set_listener(level == TraceLevel::Off ? listened_before : &Marks::instance());
-}
-
-// Runs on the training thread, so that a window or a pause begins exactly with its step.
 void Collector::Impl::on_step(int64_t step) {
   const std::unique_lock only(step_mutex, std::try_to_lock);  // if several threads mark steps, one of them leads
   // reported twice: by the launch and by the scope around it
@@ -163,72 +109,38 @@ void Collector::Impl::on_step(int64_t step) {
   hooked_step = step;
   const int64_t now = steady_ns();
   const bool pause = meter && meter->step(step, now);
-  const bool window = options.node_every > 0 && step % options.node_every < options.node_window;
-  const bool nothing = is_quiet(pause, window);
-  if (pause == paused && window == window_open && nothing == quiet && settle_steps == 0 && relevel_by == 0) return;
-  std::lock_guard lock(switch_mutex);
-  set_quiet(is_quiet(pause, window), now);  // the clock window may have changed meanwhile
-  paused = pause;
-  window_open = window;
-  relevel_by != 0 ? relevel(true) : configure(true);
+  gate.step(pause, options.node_every > 0 && step % options.node_every < options.node_window, now);
 }
 
 int64_t Collector::Impl::steps_alike(int64_t step) {
   on_step(step);
-  if (settle_steps != 0) return 1;
+  if (gate.state().settling) return 1;
   if (options.node_every <= 0) return std::numeric_limits<int64_t>::max();
   const int64_t at = step % options.node_every;
   return (at < options.node_window ? options.node_window : options.node_every) - at;
 }
 
-// The caller holds switch_mutex.
-void Collector::Impl::set_quiet(bool nothing, int64_t now) {
-  if (nothing && !quiet) quiet_since = now;
-  if (!nothing && quiet) pauses.emplace_back(quiet_since, now);
-  quiet = nothing;
-}
-
-// Runs at any point of the program, possibly during a graph capture. So it must not wait for anything.
 void Collector::Impl::follow_clock(int64_t since_begin) {
-  const bool shut = !options.clock.open(since_begin);
-  if (shut == clock_shut) return;
-  std::lock_guard lock(switch_mutex);
-  clock_shut = shut;
-  const int64_t now = steady_ns();
-  set_quiet(is_quiet(paused, window_open), now);
-  shut ? context.shut.shut(now) : context.shut.open(now);
-  configure(false);
+  const bool open = options.clock.open(since_begin);
+  if (open != gate.state().clock_open) gate.set_clock(open, steady_ns());
 }
 
-// The program's own thread is here, so no step is open on it that launches meanwhile.
 void Collector::Impl::capture(bool on) {
-  std::lock_guard lock(switch_mutex);
-  if (!running || !options.captures || on == capturing) return;
   const int64_t now = steady_ns();
-  if (!std::exchange(captured_before, true)) quiet_since = now;  // nothing is drawn before the first range
-  capturing = on, capture_changed = now;
-  set_quiet(is_quiet(paused, window_open), now);
-  on ? context.uncaptured.open(now) : context.uncaptured.shut(now);
-  if (!on) ProgramRanges::instance().rest(true, now);
-  configure(true);
-  if (!on) return captures_ended.push_back(now);
-  ProgramRanges::instance().rest(false, now);
+  if (!options.captures || !gate.set_capturing(on, now)) return;
+  capture_changed = now;
   {
-    const std::lock_guard status_lock(mutex);
-    ++status.captures;
+    const std::lock_guard lock(mutex);
+    if (!on) captures_ended.push_back(now);
+    if (on) ++status.captures;
   }
-  if (options.hardware_counters && !std::exchange(counters_prepared, true)) prepare_counters();
+  if (on && options.hardware_counters && !counters_prepared.exchange(true)) prepare_counters();
 }
 
 // The last records of a capture range are still asked for.
 bool Collector::Impl::settles() const {
   constexpr int64_t kSettles = 1'000'000'000;
-  return capturing || steady_ns() - capture_changed < kSettles;
-}
-
-// Between windows, graphs keep one record per launch. Eager kernels rest, because they would cost as much as inside.
-bool Collector::Impl::rests(bool window) const {
-  return options.node_every > 0 && level == TraceLevel::Graph && !window && !(gpu && gpu->graphs_seen());
+  return gate.state().capturing || steady_ns() - capture_changed < kSettles;
 }
 
 // The driver also calls this, so it must not throw.
@@ -255,7 +167,7 @@ void Collector::Impl::prepare_counters() {
   if (gpu) return start_counters();
   const std::lock_guard lock(mutex);
   status.counters_refused = true;
-  status.counters = "No hardware counters: " + (level == TraceLevel::Off ? "tracing is off" : gpu_refused) + ".";
+  status.counters = "No hardware counters: " + (gate.state().level == TraceLevel::Off ? "tracing is off" : gpu_refused) + ".";
 }
 
 void Collector::Impl::take_samples(bool last) {
@@ -285,23 +197,25 @@ void Collector::Impl::begin() {
   if (options.gpu_later)
     gpu_refused = "the program has not started CUDA";
   else
-    begin_gpu();
+    begin_gpu(options.level);
   if (options.untraced_share > 0 && !options.gpu_is_rank)
     meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
   if (options.hardware_counters && !options.gpu_later && !options.captures) prepare_counters();
   context.before_buffer = [this] { take_marks(); };
-  Marks::instance().drain([](const HostEvent&) {});  // left over from a previous collection
-  std::lock_guard lock(switch_mutex);
-  ProgramRanges::instance().rest(options.captures, context.origin);
-  if (options.captures) {
-    capturing = false;
-    quiet = true, quiet_since = context.origin;
-    context.uncaptured.shut(context.origin);
-  }
-  configure(false);
+  Marks& marks = Marks::instance();
+  marks.drain([](const HostEvent&) {});  // left over from a previous collection
+  marks.on_step([this](int64_t step) { on_step(step); });
+  marks.on_shared_steps([this](int64_t step) { return steps_alike(step); });
+  listened_before = listener();
+  const GateSetting setting{.gpu = gpu != nullptr,
+                            .program_ranges = options.program_ranges,
+                            .nvtx = nvtx::listened_to(),
+                            .by_clock = !options.clock.always(),
+                            .node_windows = options.node_every > 0};
+  gate.begin(setting, {.level = options.level, .capturing = !options.captures}, context.origin);
 }
 
-void Collector::Impl::begin_gpu() {
+void Collector::Impl::begin_gpu(TraceLevel level) {
   gpu = level == TraceLevel::Off || !options.gpu.tracer ? nullptr : options.gpu.tracer();
   gpu_refused = gpu ? gpu->open(options.inside_driver_start) : "built without CUDA";
   if (!gpu_refused.empty()) gpu = nullptr;
@@ -326,19 +240,8 @@ void Collector::Impl::stop_asking_driver() {
 
 // Marks the gaps that we made in the trace ourselves.
 void Collector::Impl::draw_pauses(bool last) {
-  std::vector<std::pair<int64_t, int64_t>> done;
-  {
-    std::lock_guard lock(switch_mutex);
-    done.swap(pauses);
-    // A stretch between windows is long, so it is drawn in parts: otherwise its steps would look idle. A stretch that
-    // is still open at the end of the trace ends there.
-    if (quiet && capturing && (last || !paused)) {
-      const int64_t now = steady_ns();
-      done.emplace_back(std::exchange(quiet_since, now), now);
-    }
-  }
   constexpr int64_t kLongest = int64_t{1} << 39;  // a span lasts up to 18 minutes
-  for (const auto& [begin_ns, end_ns] : done)
+  for (const auto& [begin_ns, end_ns] : gate.take_gaps(steady_ns(), last))
     for (int64_t at = begin_ns; at < end_ns; at += kLongest) {
       Span span;
       span.start = context.from_steady(at);
@@ -365,7 +268,6 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   if (g_running.exchange(true)) throw Failure("A trace is being gathered already: stop it before another one begins.");
   impl_ = std::make_unique<Impl>();
   impl_->options = options;
-  impl_->level = options.level;
   try {
     impl_->begin();
   } catch (...) {
@@ -377,11 +279,6 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   impl_->status.sentence = describe(options, options.level, impl_->gpu_refused);
   impl_->status.origin_ns = impl_->context.origin;
   impl_->running = true;
-  Marks& marks = Marks::instance();
-  marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
-  marks.on_shared_steps([impl = impl_.get()](int64_t step) { return impl->steps_alike(step); });
-  impl_->listened_before = listener();
-  if (options.level != TraceLevel::Off) set_listener(&marks);
   try {
     impl_->start_threads();
   } catch (const std::system_error&) {
@@ -399,30 +296,22 @@ void Collector::add_gpu() {
   impl_->thread.join();
   impl_->stop_asking_driver();
   impl_->pausing = impl_->stop_asking = false;
-  impl_->begin_gpu();
+  const TraceLevel level = impl_->gate.state().level;
+  impl_->begin_gpu(level);
   if (impl_->options.hardware_counters && !impl_->options.captures) impl_->prepare_counters();
-  impl_->follow_clock(0);  // while the window is closed, the work that begins the clock would not be seen
-  {
-    const std::lock_guard lock(impl_->switch_mutex);
-    impl_->configure(false);
-  }
+  impl_->gate.add_gpu(impl_->gpu != nullptr, steady_ns());
   {
     const std::lock_guard lock(impl_->mutex);
     impl_->status.gpu = impl_->gpu != nullptr;
-    impl_->status.sentence = describe(impl_->options, impl_->level, impl_->gpu_refused);
+    impl_->status.sentence = describe(impl_->options, level, impl_->gpu_refused);
   }
   impl_->start_threads();
 }
 
 void Collector::stop() {
   if (!impl_->running) return;
-  {  // a level that still waits for its step would register the marks again after the end
-    std::lock_guard lock(impl_->switch_mutex);
-    impl_->running = false;
-    impl_->relevel_by = 0;
-    StampBoard::instance().want(0);
-    set_listener(impl_->listened_before);
-  }
+  impl_->running = false;
+  impl_->gate.end();
   // First stop the threads that call the driver, while the resulting records are still read.
   impl_->stop_asking_driver();
   impl_->signal(impl_->stopping);
@@ -433,20 +322,16 @@ void Collector::stop() {
 }
 
 void Collector::capture(bool on) { impl_->capture(on); }
-bool Collector::is_uncaptured(int64_t time) const { return impl_->context.uncaptured.at(time); }
+bool Collector::is_uncaptured(int64_t time) const { return impl_->context.gaps.uncaptured.at(time); }
 
 void Collector::set_level(TraceLevel level) {
-  std::lock_guard lock(impl_->switch_mutex);
-  if (!impl_->running || level == impl_->level) return;
-  impl_->level = level;
+  constexpr int64_t kWithin = 250'000'000;  // a run that pauses has no next step
+  const bool soon = impl_->gpu && impl_->gpu->graph_kernels_recorded() && !impl_->options.gpu_is_rank;
+  const int64_t now = steady_ns();
+  if (!impl_->gate.set_level(level, now, soon ? now + kWithin : 0)) return;
+  const std::lock_guard lock(impl_->mutex);
   if (!impl_->gpu && level != TraceLevel::Off && impl_->gpu_refused.empty())
     impl_->gpu_refused = "tracing began switched off";
-  constexpr int64_t kWithin = 250'000'000;  // a run that pauses has no next step
-  if (impl_->gpu && impl_->gpu->graph_kernels_recorded() && !impl_->options.gpu_is_rank)
-    impl_->relevel_by = steady_ns() + kWithin;
-  else
-    impl_->relevel(false);
-  std::lock_guard status_lock(impl_->mutex);
   impl_->status.sentence = describe(impl_->options, level, impl_->gpu_refused);
 }
 
@@ -456,7 +341,7 @@ CollectorStatus Collector::status() const {
     std::lock_guard lock(impl_->mutex);
     status = impl_->status;
   }
-  status.level = impl_->level;
+  status.level = impl_->gate.state().level;
   status.running = impl_->running;
   if (impl_->meter) status.tracing_cost = impl_->meter->result();
   return status;
@@ -473,7 +358,8 @@ TraceBatch Collector::take() {
 // Marks and records come faster than a live view reads, so their queues are emptied in between. Without launches and ops
 // they come slowly, and this thread wakes up as rarely as it can.
 bool Collector::Impl::sleep_until_cycle() {
-  const int slice_ms = level <= TraceLevel::Collectives || !capturing ? options.flush_ms : 10;
+  const GateState now = gate.state();
+  const int slice_ms = now.level <= TraceLevel::Collectives || !now.capturing ? options.flush_ms : 10;
   std::unique_lock lock(mutex);
   for (int slept = 0; slept < options.flush_ms; slept += slice_ms) {
     if (wake.wait_for(lock, std::chrono::milliseconds(slice_ms), [this] { return stopping || pausing; })) return stopping;
@@ -509,7 +395,7 @@ void Collector::Impl::take_marks(bool last) {
   const int64_t begun = steady_ns();
   std::vector<int64_t> ended;
   {
-    const std::lock_guard lock(switch_mutex);
+    const std::lock_guard lock(mutex);
     ended.swap(captures_ended);
   }
   for (const int64_t time : ended) host->range_ended(time);
@@ -534,10 +420,7 @@ void Collector::Impl::cycle(bool last) {
 
 void Collector::Impl::housekeeping() {
   const int64_t now = steady_ns();
-  if (relevel_by != 0 && now > relevel_by) {
-    std::lock_guard lock(switch_mutex);
-    if (relevel_by != 0) relevel(false);
-  }
+  gate.apply_overdue(now);
   if (gpu && now - last_clock > 1'000'000'000) {
     context.gpu_clock = gpu->calibrate_clock();
     last_clock = now;
@@ -595,7 +478,7 @@ void Collector::Impl::learn_device() {
 void Collector::Impl::watch_memory() {
   std::unique_lock lock(mutex);
   while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stop_asking; })) {
-    if (!capturing) continue;
+    if (!gate.state().capturing) continue;
     lock.unlock();
     auto reading = gpu->read_memory();
     learn_device();
@@ -615,7 +498,7 @@ void Collector::Impl::publish(bool last) {
     status.buffers_peak = counts.buffers_peak;
     status.clock_width_ns = context.gpu_clock.width;
     if (last) status.kernel_ranges = inner.ring_problems();
-    if (std::string other = describe_exception(level, *gpu); !other.empty()) status.sentence = std::move(other);
+    if (std::string other = describe_exception(gate.state().level, *gpu); !other.empty()) status.sentence = std::move(other);
   }
   if (!takes_more) return;
   lock.unlock();

@@ -17,7 +17,7 @@ struct GpuKinds {
   bool graph_runs = false;    // one record per graph launch instead of one per node
   bool whole_graphs = false;  // graphs made from now on can have graph_runs records
   bool calls = false;         // record spans of calls, and pool sizes
-  bool resting = false;       // between clock windows: everything stays on, but calls are not drawn
+  bool hide_calls = false;    // between clock windows: everything stays on, but calls are not drawn
   bool nothing() const { return !allocations && !kernels && !calls; }
   bool operator==(const GpuKinds&) const = default;
 };

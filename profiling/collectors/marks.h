@@ -62,7 +62,7 @@ struct MarkedThread {
   uint32_t call_switches = 0;  // value of the callbacks' switch counter when a call was last entered
   std::unordered_map<std::string, OpTag> range_tags;  // tags of ranges that this thread marked
   std::shared_ptr<RangesOfThread> ranges;
-  uint32_t rests = 0;  // value of ProgramRanges' counter when it last marked a range
+  uint32_t pauses = 0;  // value of ProgramRanges' counter when it last marked a range
   OpTag line = kNoOp;  // current source line of this thread; launches outside of any range belong to it
 
   void enter(uint32_t switches) {
@@ -87,6 +87,7 @@ class Marks final : public Listener {
     bool ops = false;  // time each op
     bool nvtx = false;
     bool ranges = false;  // time the program's own ranges
+    bool operator==(const Config&) const = default;
   };
   void configure(const Config& config);
   // `hook` is called with the step number, on the marking thread, when a step begins or is launched.

@@ -88,7 +88,7 @@ ProgramRanges& ProgramRanges::instance() {
 }
 
 void ProgramRanges::push(std::string_view text, uint64_t domain) {
-  if (!hearing()) return;
+  if (!active_thread()) return;
   push(inside(text, Marks::thread().op()), domain);
 }
 
@@ -159,40 +159,40 @@ RangesOfThread& ranges_of(MarkedThread& thread) {
 
 }  // namespace
 
-void ProgramRanges::rest(bool on, int64_t now) {
-  if (on == rests()) return;
+void ProgramRanges::pause(bool on, int64_t now) {
+  if (on == paused()) return;
   if (on) {
-    rested_.store(now, std::memory_order_relaxed);
-    rests_.fetch_add(1, std::memory_order_release);
+    paused_at_.store(now, std::memory_order_relaxed);
+    pauses_.fetch_add(1, std::memory_order_release);
     end_open(Marks::thread());
     step_began_ = 0, open_step_ = 0;
     return;
   }
-  rests_.fetch_add(1, std::memory_order_release);
+  pauses_.fetch_add(1, std::memory_order_release);
   step_began_ = now;
 }
 
 // What is open on this thread belongs to an earlier capture range.
 void ProgramRanges::end_open(MarkedThread& thread) {
-  thread.rests = rests_.load(std::memory_order_relaxed);
+  thread.pauses = pauses_.load(std::memory_order_relaxed);
   if (RangesOfThread* const own = thread.ranges.get()) {
     const int64_t ended = backward_ended_.load(std::memory_order_relaxed);
     if (own->backward != kNoOp && ended != own->backward_ended) Marks::instance().range_end(kBackwardDomain, ended);
     own->modules.clear(), own->backward = kNoOp, own->backward_ended = ended;
   }
-  Marks::instance().end_ranges(thread, rested_.load(std::memory_order_relaxed));
+  Marks::instance().end_ranges(thread, paused_at_.load(std::memory_order_relaxed));
 }
 
-MarkedThread* ProgramRanges::hearing() {
-  const uint32_t rests = rests_.load(std::memory_order_acquire);
-  if ((rests & 1) != 0) return nullptr;
+MarkedThread* ProgramRanges::active_thread() {
+  const uint32_t pauses = pauses_.load(std::memory_order_acquire);
+  if ((pauses & 1) != 0) return nullptr;
   MarkedThread& thread = Marks::thread();
-  if (thread.rests != rests) end_open(thread);
+  if (thread.pauses != pauses) end_open(thread);
   return &thread;
 }
 
 void ProgramRanges::push(OpTag place, uint64_t domain) {
-  if (MarkedThread* const thread = hearing())
+  if (MarkedThread* const thread = active_thread())
     Marks::instance().range_begin(*thread, thread->line == kNoOp ? place : on_line(*thread, place), domain);
 }
 
@@ -206,7 +206,7 @@ void ProgramRanges::number_until(RangesOfThread& own, uint64_t next) {
 }
 
 void ProgramRanges::enter(OpTag place, uint64_t domain, OpTag line) {
-  if (!hearing()) return;
+  if (!active_thread()) return;
   MarkedThread& thread = Marks::thread();
   RangesOfThread& own = ranges_of(thread);
   if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(own, next());
@@ -218,7 +218,7 @@ void ProgramRanges::enter(OpTag place, uint64_t domain, OpTag line) {
 }
 
 void ProgramRanges::enter(std::string_view name, uint64_t domain, OpTag line) {
-  if (!hearing()) return;
+  if (!active_thread()) return;
   MarkedThread& thread = Marks::thread();
   thread.line = line;
   const OpTag place = inside(name, thread.op_depth > 0 ? thread.op() : kNoOp);
@@ -226,7 +226,7 @@ void ProgramRanges::enter(std::string_view name, uint64_t domain, OpTag line) {
 }
 
 void ProgramRanges::leave(uint64_t domain) {
-  if (!hearing()) return;
+  if (!active_thread()) return;
   RangesOfThread& own = ranges_of(Marks::thread());
   if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(own, next());
   if (!own.modules.empty()) own.modules.pop_back();
@@ -234,7 +234,7 @@ void ProgramRanges::leave(uint64_t domain) {
 }
 
 void ProgramRanges::push_op(const char* text, int64_t sequence, uint64_t domain) {
-  if (!hearing()) return;
+  if (!active_thread()) return;
   MarkedThread& thread = Marks::thread();
   RangesOfThread& own = ranges_of(thread);
   const RangesOfThread::Name& name = own.name(text);
@@ -292,7 +292,7 @@ OpTag ProgramRanges::backward_place(OpTag forward) {
 }
 
 void ProgramRanges::backward_reaches(int64_t sequence) {
-  if (!hearing()) return;
+  if (!active_thread()) return;
   RangesOfThread& own = ranges_of(Marks::thread());
   if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(own, next());
   const OpTag forward = module_of_[static_cast<uint64_t>(sequence) % kNumbers].load(std::memory_order_relaxed);
@@ -306,7 +306,7 @@ void ProgramRanges::backward_reaches(int64_t sequence) {
 
 // The thread that began the pass closes its own range. Other threads close theirs in the next pass.
 void ProgramRanges::end_backward() {
-  if (!hearing()) return;
+  if (!active_thread()) return;
   backward_ended_.store(steady_ns(), std::memory_order_relaxed);
   RangesOfThread& own = ranges_of(Marks::thread());
   if (own.backward != kNoOp) Marks::instance().range_end(kBackwardDomain);
@@ -328,7 +328,7 @@ OpTag ProgramRanges::op_at_launch(MarkedThread& thread) {
 }
 
 void ProgramRanges::step(int64_t number) {
-  if (!hearing()) return;
+  if (!active_thread()) return;
   const int64_t now = Marks::instance().range_time();
   const int64_t began = step_began_.exchange(now, std::memory_order_relaxed);
   if (now != 0) open_step_.store(static_cast<uint32_t>(number + 2), std::memory_order_relaxed);
@@ -346,11 +346,11 @@ void ProgramRanges::work_for(int rank) {
 }
 
 void ProgramRanges::pop(uint64_t domain) {
-  if (hearing()) Marks::instance().range_end(domain);
+  if (active_thread()) Marks::instance().range_end(domain);
 }
 
 uint64_t ProgramRanges::start(std::string_view text) {
-  if (!hearing()) return 0;
+  if (!active_thread()) return 0;
   MarkedThread& thread = Marks::thread();
   const OpTag op = inside(text, thread.op());
   const int64_t now = Marks::instance().range_time();

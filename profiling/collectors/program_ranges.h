@@ -29,9 +29,9 @@ class ProgramRanges {
   static ProgramRanges& instance();  // lives until the process ends
 
   // Outside of capture ranges nothing is recorded, and each call returns at once. Ranges that are open when a pause begins
-  // end there: on the calling thread now, on others when they mark their next one. A step begins when the rest ends.
-  void rest(bool on, int64_t now);
-  bool rests() const { return (rests_.load(std::memory_order_relaxed) & 1) != 0; }
+  // end there: on the calling thread now, on others when they mark their next one. A step begins when the pause ends.
+  void pause(bool on, int64_t now);
+  bool paused() const { return (pauses_.load(std::memory_order_relaxed) & 1) != 0; }
 
   // On the marking thread. pop() ends the newest range of its domain. 0.1 µs each.
   void push(std::string_view text, uint64_t domain = 0);
@@ -93,7 +93,7 @@ class ProgramRanges {
     int depth;
   };
   void end_open(MarkedThread& thread);
-  MarkedThread* hearing();  // this thread; nullptr outside of capture ranges
+  MarkedThread* active_thread();  // this thread; nullptr outside of capture ranges
   OpTag child(std::string_view name, OpTag around, OpTag line);
   OpTag on_line(MarkedThread& thread, OpTag place);
   OpTag backward_of(std::string_view name, OpTag forward);
@@ -124,8 +124,8 @@ class ProgramRanges {
   std::atomic<OpTag (*)(OpTag)> native_{nullptr};
   std::unordered_map<uint64_t, Started> started_;
   uint64_t last_id_ = 0;
-  std::atomic<int64_t> backward_ended_{0}, step_began_{0}, rested_{0};
-  std::atomic<uint32_t> rests_{0};  // odd: paused
+  std::atomic<int64_t> backward_ended_{0}, step_began_{0}, paused_at_{0};
+  std::atomic<uint32_t> pauses_{0};  // odd: paused
   std::atomic<uint32_t> open_step_{0};
   std::atomic<bool> gpus_are_ranks_{false};
 };

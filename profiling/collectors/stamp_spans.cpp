@@ -143,7 +143,7 @@ bool StampSpans::draw(Waiting& waiting, bool last) {
   auto& stamps = waiting.part.stamps;
   const StampMap map{1, 0, shifts_[waiting.ring->device]};
   const TimeNs time = map(stamps.front().globaltimer) + context_.origin;
-  if (context_.shut.at(time) || context_.uncaptured.at(time)) return true;  // between two windows
+  if (context_.gaps.clock.at(time) || context_.gaps.uncaptured.at(time)) return true;  // between two windows
   const bool inside = waiting.kernel && distance(*waiting.kernel, map(stamps.front().globaltimer),
                                                  map(stamps.back().globaltimer)) <= kOutside;
   if (!inside && !context_.resident_kernels.empty()) outside_ += stamps.size();

@@ -36,8 +36,7 @@ struct TraceContext {
   std::string (*call_name)(bool driver, uint32_t id) = nullptr;
   std::deque<ResidentKernel> resident_kernels;  // the newest ones
   PoolSizes pools;
-  ShutTimes shut;        // times in steady clock
-  ShutTimes uncaptured;  // outside of capture ranges, likewise
+  GapTimes gaps;
 
   void draw_pools(TimeNs time, const PoolSize& size) {
     batch.counter("pool reserved", "B", {time, static_cast<double>(size.reserved)});

@@ -36,22 +36,6 @@ TraceLevel record_level(std::string_view name) {
   return *level;
 }
 
-GpuKinds kinds_of(TraceLevel level, bool node_window) {
-  GpuKinds kinds;
-  kinds.allocations = level >= TraceLevel::Steps;
-  kinds.kernels = level >= TraceLevel::Graph;
-  kinds.graph_runs = level == TraceLevel::Graph && !node_window;
-  kinds.calls = level >= TraceLevel::Full;
-  return kinds;
-}
-
-// Each part of a step on each block is a span: with all steps of a launch, that would be about ten million spans a
-// second.
-int64_t stamped_steps(TraceLevel level) {
-  constexpr int64_t kSome = 16, kMany = 64;
-  return level == TraceLevel::Full ? kMany : level == TraceLevel::Kernels ? kSome : 0;
-}
-
 namespace {
 
 std::string describe_window(const CollectorOptions& options) {

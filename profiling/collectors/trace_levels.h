@@ -1,4 +1,4 @@
-// Defines what each tracing level records, and describes it in sentences.
+// Describes in sentences what each tracing level records.
 #pragma once
 #include <string>
 
@@ -6,11 +6,6 @@
 #include "profiling/collectors/gpu_tracer.h"
 
 namespace ws::prof {
-
-GpuKinds kinds_of(TraceLevel level, bool node_window);
-
-// How many steps of each launch write stamps, for a kernel that runs many steps.
-int64_t stamped_steps(TraceLevel level);
 
 // `gpu_refused`: why there are no GPU records; empty if there are.
 std::string describe(const CollectorOptions& options, TraceLevel level, const std::string& gpu_refused);

@@ -152,7 +152,7 @@ bool RecordParser::begin_span(Span& span, uint64_t start, uint64_t end, SpanKind
 
 // Also rejects work between two clock windows, which nobody asked for.
 bool RecordParser::begin_work(Span& span, uint64_t start, uint64_t end, SpanKind kind, Meaning meaning) {
-  return begin_span(span, start, end, kind, meaning) && !context_.shut.at(span.start + context_.origin);
+  return begin_span(span, start, end, kind, meaning) && !context_.gaps.clock.at(span.start + context_.origin);
 }
 
 void RecordParser::put(const Span& span, BatchBuilder::Row& row) { row.spans.push_back(span); }

@@ -213,7 +213,7 @@ void CuptiSession::end_graph_kernels() {
     std::lock_guard lock(kinds_mutex_);
     if (!subscriber_) return;
     GpuKinds silent = kinds_;
-    silent.resting = true;
+    silent.hide_calls = true;
     apply_locked(silent);
     enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, false);
   }
@@ -245,7 +245,7 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   enable_callbacks(launch_calls(), CUPTI_CB_DOMAIN_DRIVER_API, launches, launches_on_);
   enable_callbacks(driver_waits(), CUPTI_CB_DOMAIN_DRIVER_API, calls, waits_on_);
   enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, calls, runtime_on_);
-  draw_calls_.store(kinds.calls && !kinds.resting, std::memory_order_relaxed);
+  draw_calls_.store(kinds.calls && !kinds.hide_calls, std::memory_order_relaxed);
   idle_.store(kinds.nothing(), std::memory_order_relaxed);
   const bool whole = kinds.kernels && (kinds.graph_runs || node_limit_) && !whole_refused_;
   // A graph that is launched between two switches may get whole-graph records without kernel records, but never the

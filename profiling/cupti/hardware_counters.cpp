@@ -256,7 +256,7 @@ bool PmSampling::drain(TraceContext& context) {
     samples.swap(samples_);
   }
   for (const Sample& sample : samples) {
-    if (context.uncaptured.at(context.from_gpu(sample.start) + context.origin)) continue;
+    if (context.gaps.uncaptured.at(context.from_gpu(sample.start) + context.origin)) continue;
     for (size_t i = 0; i < kMetrics.size(); ++i) {
       context.batch.counter(kMetrics[i].track, "%", {context.from_gpu(sample.start), sample.values[i]});
     }

@@ -151,7 +151,7 @@ void watch_without_cupti(bool driver_starts) {
 }  // namespace
 
 ProgramSender* recorder() { return g_usable.load(std::memory_order_acquire); }
-ProgramSender* active_recorder() { return ProgramRanges::instance().rests() ? nullptr : recorder(); }
+ProgramSender* active_recorder() { return ProgramRanges::instance().paused() ? nullptr : recorder(); }
 bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 
 // CUDA registers exit handlers of its own, so we register again after it, to run before them.

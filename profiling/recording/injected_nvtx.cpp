@@ -95,13 +95,13 @@ void nccl_begins(std::string_view function, const ws::prof::NcclPayload& payload
 
 // Outside of capture ranges, only the ranges that make a communicator are recorded.
 thread_local int t_left_out = 0;
-bool left_out(std::string_view function) { return ProgramRanges::instance().rests() && !function.starts_with("ncclComm") && ++t_left_out > 0; }
+bool left_out(std::string_view function) { return ProgramRanges::instance().paused() && !function.starts_with("ncclComm") && ++t_left_out > 0; }
 
 int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (NcclCalls::ignores_ranges()) return 0;
   return with_text(event, [=](std::string_view text) {
     if (!ws::prof::is_nccl_domain(domain))
-      return ProgramRanges::instance().rests() ? 0 : push(ws::prof::text_with_payload(domain, event, text), number(domain));
+      return ProgramRanges::instance().paused() ? 0 : push(ws::prof::text_with_payload(domain, event, text), number(domain));
     if (!ws::prof::in_forked_child() && !left_out(text)) nccl_begins(text, ws::prof::payload_of(domain, event));
     return 0;
   });

@@ -311,7 +311,7 @@ void nccl_range_begins(std::string_view function, bool moves) {
   if (!timer().active() || !recorder()) return;
   const bool makes_one = function.starts_with("ncclComm");
   if (makes_one) g_communicators.fetch_add(1, std::memory_order_acq_rel);
-  if (makes_one && ProgramRanges::instance().rests()) watch_profiler_calls(false);  // libraries that were loaded since
+  if (makes_one && ProgramRanges::instance().paused()) watch_profiler_calls(false);  // libraries that were loaded since
   const bool unseen = moves && !NcclCalls::held();
   if ((unseen || makes_one) && hook_nccl()) return;
   note_captures();

@@ -72,7 +72,7 @@ class LateGpu final : public GpuTracer {
  public:
   std::string open(bool inside_driver_start) override { opened += inside_driver_start; return ""; }
   void begin(TraceContext& now) override { context = &now; }
-  void apply(const GpuKinds& kinds, bool) override { kernels = kinds.kernels; resting = kinds.resting; }
+  void apply(const GpuKinds& kinds, bool) override { kernels = kinds.kernels; hide_calls = kinds.hide_calls; }
   void finish() override { ++finished; }
   void drain(bool last) override {
     if (!last) return;
@@ -87,7 +87,7 @@ class LateGpu final : public GpuTracer {
   GpuCounts counts() const override { return {}; }
   void end() override { context = nullptr; }
   int opened = 0, finished = 0;
-  bool kernels = false, resting = false;
+  bool kernels = false, hide_calls = false;
   TraceContext* context = nullptr;
 };
 LateGpu& late_gpu() {
@@ -126,7 +126,7 @@ TEST(Collector, AGpuThatComesLaterFindsTheWindowOpen) {
   gather(options, [](Collector& collector) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it shuts
     collector.add_gpu();
-    EXPECT_FALSE(late_gpu().resting);
+    EXPECT_FALSE(late_gpu().hide_calls);
   });
 }
 
@@ -216,22 +216,22 @@ TEST(Collector, AWindowByTheClockNeedsNoSteps) {
   EXPECT_LT(rested, all * 8 / 10);
 }
 
-TEST(ShutTimes, AreKnownForAWhileAfterwards) {
-  ShutTimes shut;
-  EXPECT_FALSE(shut.at(5));
-  shut.open(1);
-  EXPECT_FALSE(shut.at(0));
-  shut.shut(100);
-  EXPECT_TRUE(shut.at(100) && shut.at(1'000'000)) << "until it opens";
-  EXPECT_FALSE(shut.at(99));
-  shut.open(200);
-  shut.shut(300), shut.open(400);
+TEST(ClosedTimes, AreKnownForAWhileAfterwards) {
+  ClosedTimes closed;
+  EXPECT_FALSE(closed.at(5));
+  closed.open(1);
+  EXPECT_FALSE(closed.at(0));
+  closed.close(100);
+  EXPECT_TRUE(closed.at(100) && closed.at(1'000'000)) << "until it opens";
+  EXPECT_FALSE(closed.at(99));
+  closed.open(200);
+  closed.close(300), closed.open(400);
   for (const auto& [time, was] :
        {std::pair{99, false}, {150, true}, {199, true}, {200, false}, {299, false}, {300, true}, {400, false}})
-    EXPECT_EQ(shut.at(time), was) << time;
-  for (int i = 0; i < 5000; ++i) shut.shut(1000 + 2 * i), shut.open(1001 + 2 * i);
-  EXPECT_TRUE(shut.at(1000 + 2 * 4500));
-  EXPECT_FALSE(shut.at(1001 + 2 * 4500));
+    EXPECT_EQ(closed.at(time), was) << time;
+  for (int i = 0; i < 5000; ++i) closed.close(1000 + 2 * i), closed.open(1001 + 2 * i);
+  EXPECT_TRUE(closed.at(1000 + 2 * 4500));
+  EXPECT_FALSE(closed.at(1001 + 2 * 4500));
 }
 
 TEST(PoolSizes, RecordsAndAnswersOfOnePoolAreNotCountedTwice) {

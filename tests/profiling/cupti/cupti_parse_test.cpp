@@ -70,8 +70,8 @@ TEST_F(Parsed, KernelsKeepNameTimesAndLaunchConfiguration) {
 TEST_F(Parsed, WhatRanBetweenWindowsIsLeftOut) {
   context.origin = 1000;
   context.gpu_clock.offset = 500;
-  context.shut.shut(5000);
-  context.shut.open(9000);
+  context.gaps.clock.close(5000);
+  context.gaps.clock.open(9000);
   const auto at = [](uint64_t steady) { return steady + 500; };
   records.kernel("in the first", at(4000), at(4900), 1);
   records.kernel("begun in it", at(4950), at(6000), 2);

@@ -84,7 +84,7 @@ BlockNames block_names(const prof::Trace& trace, const prof::Track& track, const
   if (span.span_kind() == SpanKind::Kernel && span.span_meaning() == prof::Meaning::Communication)
     return {short_kernel_name(trace.name(span.name)), text(prof::short_collective_name(prof::name_of_collective(trace.name(span.name)))), {}};
   if (span.span_kind() == SpanKind::Kernel) return {short_kernel_name(trace.name(span.name)), {}, {}};
-  if (track.kind == TrackKind::Phases) return {name, short_phase(name), {}};
+  if (prof::broad_kind(track.kind) == TrackKind::Phases) return {name, short_phase(name), {}};
   return {name, short_call_name(name), {}};
 }
 

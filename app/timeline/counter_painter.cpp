@@ -37,7 +37,9 @@ Reach reach(const prof::CounterTrack& counter, const TimeRange& range) {
   return all;
 }
 
-bool is_reserved(const prof::CounterTrack& counter) { return counter.name.find("reserved") != std::string::npos; }
+bool is_reserved(const prof::CounterTrack& counter) {
+  return counter.kind == prof::CounterKind::MemoryReserved || counter.kind == prof::CounterKind::PoolReserved;
+}
 
 }  // namespace
 

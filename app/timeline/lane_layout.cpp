@@ -10,8 +10,6 @@
 
 namespace ws::app {
 
-bool is_range_row(const prof::Track& track) { return track.kind == prof::TrackKind::Phases && track.name.ends_with(" ranges"); }
-
 namespace {
 
 using prof::TrackKind;
@@ -36,10 +34,9 @@ int rank(TrackKind kind) {
       return 9;
     case TrackKind::Overhead:
       return 10;
-    case TrackKind::Other:
+    default:
       return 11;
   }
-  return 12;
 }
 
 // If the GPU has its own steps, the host's steps are below the GPU's work and above the calls.
@@ -69,10 +66,6 @@ bool has_spans_of(TrackKind kind, const prof::Trace& trace) {
   return std::ranges::any_of(trace.tracks(), [kind](const prof::Track& t) { return t.kind == kind && t.spans > 0; });
 }
 
-bool is_program_step_row(const prof::Track& track) {
-  return track.kind == TrackKind::Phases && track.name == prof::kProgramSteps;
-}
-
 // Threads of one name are separated by their number. It comes first: the end of a long title is cut off.
 QString sample_row_title(const QString& thread) {
   const QString number = thread.section(' ', -1), name = thread.section(' ', 0, -2);
@@ -83,10 +76,10 @@ QString sample_row_title(const QString& thread) {
 
 QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
   const bool beside = source.gpu_steps && !own;
-  if (is_range_row(track)) return track.depth > 0 ? QString() : QStringLiteral("ranges");
-  if (prof::is_sample_row(track)) return sample_row_title(QString::fromStdString(prof::sampled_thread(track)));
+  if (track.kind == TrackKind::Ranges) return track.depth > 0 ? QString() : QStringLiteral("ranges");
+  if (track.kind == TrackKind::Samples) return sample_row_title(QString::fromStdString(prof::sampled_thread(track)));
   if (track.kind == TrackKind::Steps) return beside ? QStringLiteral("host step") : QStringLiteral("step");
-  if (track.kind == TrackKind::Phases)
+  if (prof::broad_kind(track.kind) == TrackKind::Phases)
     return track.depth > 0 ? QString() : beside ? QStringLiteral("host phase") : QStringLiteral("phase");
   if (track.kind == TrackKind::Api) return call_row_title(call_row(track));
   if (track.kind == TrackKind::Copies) return QStringLiteral("memcpy");
@@ -98,7 +91,7 @@ QString lane_title(const LaneSource& source, const prof::Track& track, bool own)
 QString track_key(const LaneSource& source, const prof::Track& track) {
   return QString("%1/%2/%3/%4")
       .arg(source.key)
-      .arg(static_cast<int>(track.kind))
+      .arg(static_cast<int>(prof::broad_kind(track.kind)))
       .arg(QString::fromStdString(track.name))
       .arg(track.depth);
 }
@@ -139,7 +132,7 @@ Lane span_lane(const LaneSource& source, int run, size_t index, const RowStyle& 
   const prof::Trace& trace = own ? *source.gpu_steps : *source.trace;
   const prof::Track& track = trace.tracks()[index];
   Lane lane;
-  lane.run = run, lane.track_kind = track.kind, lane.tracks = {index}, lane.gpu_steps = own;
+  lane.run = run, lane.track_kind = prof::broad_kind(track.kind), lane.tracks = {index}, lane.gpu_steps = own;
   lane.key = (own ? "gpu/" : QString()) + track_key(source, track), lane.title = lane_title(source, track, own);
   lane.height = lane_height(lane, *source.trace, style);
   return lane;
@@ -209,7 +202,7 @@ void number_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tr
 // Numbers the range rows if there are several: PyTorch runs backward functions on their own thread.
 void number_ranges(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
   const auto first = [&tracks](const Lane& lane) {
-    return lane.track_kind == TrackKind::Phases && is_range_row(tracks[lane.tracks[0]]) && !lane.title.isEmpty();
+    return lane.track_kind == TrackKind::Phases && tracks[lane.tracks[0]].kind == TrackKind::Ranges && !lane.title.isEmpty();
   };
   if (std::ranges::count_if(lanes, first) < 2) return;
   int number = 0;
@@ -304,7 +297,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
     for (size_t i = 0; i < source.gpu_steps->tracks().size(); ++i)
       lanes.push_back(span_lane(source, run, i, style, true));
   for (size_t i = 0; i < tracks.size(); ++i)
-    if (tracks[i].spans > 0 && shown.has(tracks[i]) && !(steps && is_program_step_row(tracks[i])))
+    if (tracks[i].spans > 0 && shown.has(tracks[i]) && !(steps && tracks[i].kind == TrackKind::ProgramSteps))
       lanes.push_back(span_lane(source, run, i, style));
   std::stable_sort(lanes.begin(), lanes.end(), [&](const Lane& a, const Lane& b) {
     if (a.gpu_steps || b.gpu_steps) return rank(source, a) < rank(source, b);
@@ -336,13 +329,11 @@ Lane rank_summary(const LaneSource& source, const Lane& group, int rank, bool sm
   const auto& tracks = source.trace->tracks();
   Lane lane = group;
   lane.kind = LaneKind::Spans, lane.height = small ? 24 : 30;
-  for (const TrackKind kind : {TrackKind::Other, TrackKind::CpuThread, TrackKind::Stream}) {
+  for (const TrackKind kind : {TrackKind::Collectives, TrackKind::CpuThread, TrackKind::Stream}) {
     std::vector<size_t> found;
-    for (size_t i = 0; i < tracks.size(); ++i) {
-      const bool works = kind != TrackKind::Other || prof::times_collectives(tracks[i]);
-      if (tracks[i].rank == rank && tracks[i].kind == kind && tracks[i].spans > 0 && works) found.push_back(i);
-    }
-    if (!found.empty()) lane.tracks = std::move(found), lane.track_kind = kind;
+    for (size_t i = 0; i < tracks.size(); ++i)
+      if (tracks[i].rank == rank && tracks[i].kind == kind && tracks[i].spans > 0) found.push_back(i);
+    if (!found.empty()) lane.tracks = std::move(found), lane.track_kind = prof::broad_kind(kind);
   }
   std::ranges::stable_sort(lane.tracks, {}, [&](size_t i) { return communicates(tracks[i]); });
   const auto below = std::ranges::count_if(lane.tracks, [&](size_t i) { return communicates(tracks[i]); });
@@ -350,15 +341,11 @@ Lane rank_summary(const LaneSource& source, const Lane& group, int rank, bool sm
   return lane;
 }
 
-bool is_memory(const prof::CounterTrack& counter) {
-  // The memory of the whole device would flatten the memory of a step, so it has its own lane.
-  const auto has = [&](const char* word) { return counter.name.find(word) != std::string::npos; };
-  return counter.unit == "B" && !has("device") && (has("reserved") || has("used"));
-}
+bool is_pool(prof::CounterKind kind) { return kind == prof::CounterKind::PoolUsed || kind == prof::CounterKind::PoolReserved; }
 
-// A pool's size is a part of the memory in the recorded calls.
-bool is_part(const LaneSource& source, const prof::CounterTrack& counter) {
-  return source.allocations && counter.name.starts_with("pool ");
+// The memory of the whole device would flatten the memory of a step, so it has its own lane.
+bool is_memory(prof::CounterKind kind) {
+  return kind == prof::CounterKind::MemoryUsed || kind == prof::CounterKind::MemoryReserved || is_pool(kind);
 }
 
 Lane memory_lane(const char* title, int height) {
@@ -378,10 +365,12 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
     const auto& counters = sources[run].trace->counters();
     const size_t before = memory.counters.size();
     for (size_t i = 0; i < counters.size(); ++i) {
-      if (counters[i].points.empty() || prof::is_loss_curve(counters[i])) continue;
+      if (counters[i].points.empty() || prof::is_loss_curve(counters[i].kind)) continue;
       const CounterRef ref{static_cast<int>(run), i};
-      if (is_memory(counters[i])) {
-        (is_part(sources[run], counters[i]) ? pool : memory).counters.push_back(ref);
+      if (is_memory(counters[i].kind)) {
+        // A pool's size is a part of the memory in the recorded calls.
+        const bool part = sources[run].allocations && is_pool(counters[i].kind);
+        (part ? pool : memory).counters.push_back(ref);
         continue;
       }
       const QString name = QString::fromStdString(counters[i].name), unit = QString::fromStdString(counters[i].unit);

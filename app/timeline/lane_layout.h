@@ -39,7 +39,7 @@ constexpr size_t kUsedCurve = SIZE_MAX - 1, kReservedCurve = SIZE_MAX;  // from 
 struct Lane {
   LaneKind kind = LaneKind::Spans;
   int run = -1;  // index into the sources; −1: shared by all
-  prof::TrackKind track_kind = prof::TrackKind::Other;
+  prof::TrackKind track_kind = prof::TrackKind::Other;  // a broad kind
   std::vector<size_t> tracks;  // painted on top of each other
   std::vector<CounterRef> counters;
   QString key, title, detail;
@@ -55,7 +55,6 @@ struct Lane {
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings);
 void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small);
-bool is_range_row(const prof::Track& track);  // NVTX ranges, or modules and ops of a recorded program
 constexpr int kMostMemory = 180, kFlatRow = 20;
 // Sets y from 0 on, lets rows grow if `viewport` has more space, and returns the total height.
 int place_lanes(std::vector<Lane>& lanes, int viewport);

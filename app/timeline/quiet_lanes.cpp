@@ -53,7 +53,7 @@ prof::TimeNs middle_step(const prof::Trace& trace) {
 }
 
 bool is_samples(const Lane& lane, const prof::Trace& trace) {
-  return !lane.tracks.empty() && prof::is_sample_row(trace.tracks()[lane.tracks[0]]);
+  return !lane.tracks.empty() && trace.tracks()[lane.tracks[0]].kind == TrackKind::Samples;
 }
 
 // One row of all these. Samples of waiting threads are shown only if there is nothing else: they cover the whole time.
@@ -102,7 +102,7 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
     if (lane.gpu_steps) return false;
     // Deeply nested ranges of the first steps, such as a compiler's.
     if (std::ranges::all_of(lane.tracks, [&](size_t track) {
-          return is_range_row(trace.tracks()[track]) && trace.tracks()[track].last_start < middle;
+          return trace.tracks()[track].kind == TrackKind::Ranges && trace.tracks()[track].last_start < middle;
         }))
       return !lane.tracks.empty();
     if (lane.track_kind == TrackKind::Phases) return source.gpu_steps != nullptr;

@@ -28,7 +28,7 @@ bool is_work(SpanKind kind) {
 
 QColor span_colour(const prof::Trace& trace, const prof::Track& track, const prof::Span& span, Meaning meaning) {
   constexpr int kDeepestPhase = 1;  // deeper ranges are modules: their names say more
-  const bool range = track.kind == prof::TrackKind::Phases, gpu = prof::used_gpu(trace);
+  const bool range = prof::broad_kind(track.kind) == prof::TrackKind::Phases, gpu = prof::used_gpu(trace);
   if (track.kind == prof::TrackKind::Steps) return {};
   if (!range && (meaning != Meaning::Other || !is_work(span.span_kind()))) return theme().of(meaning);
   if (!range) return hashed_colour(trace.name(span.name));

@@ -40,7 +40,7 @@ StoredSums named(const prof::Trace& trace, SumOf sum_of) {
   StoredSums all;
   for (size_t t = 0; t < trace.tracks().size(); ++t) {
     const prof::Track& track = trace.tracks()[t];
-    StoredSums::Row row{track.kind, track.name, {}};
+    StoredSums::Row row{prof::broad_kind(track.kind), track.name, {}};
     for (const prof::RangeSum& sum : sum_of(t))
       row.sums.push_back({trace.name(sum.name), sum.meaning, sum.count, sum.total_ns});
     if (!row.sums.empty()) all.rows.push_back(std::move(row));

@@ -86,9 +86,9 @@ bool Run::hasLoss() const {
 std::vector<LossCurve> Run::lossCurves() const {
   std::vector<LossCurve> curves;
   for (const prof::CounterTrack& counter : trace.counters()) {
-    if (!is_loss_curve(counter)) continue;
-    const bool first = counter.unit == prof::kNamesLoss || counter.unit == prof::kNamesTestLoss;
-    const bool test = counter.unit == prof::kTestLossCurve || counter.unit == prof::kNamesTestLoss;
+    if (!is_loss_curve(counter.kind)) continue;
+    const bool first = counter.kind == prof::CounterKind::LossName || counter.kind == prof::CounterKind::TestLossName;
+    const bool test = counter.kind == prof::CounterKind::TestLoss || counter.kind == prof::CounterKind::TestLossName;
     curves.push_back({QString::fromStdString(counter.name), test, first ? nullptr : &counter});
   }
   return curves;

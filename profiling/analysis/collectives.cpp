@@ -108,7 +108,7 @@ TracksOfRanks tracks_of_ranks(const Trace& trace, int rank_without) {
   if (rank_without >= 0) found[rank_without];
   for (size_t t = 0; t < trace.tracks().size(); ++t) {
     const Track& track = trace.tracks()[t];
-    if (const int rank = track.rank < 0 ? rank_without : track.rank; rank >= 0) found[rank][track.kind].push_back(t);
+    if (const int rank = track.rank < 0 ? rank_without : track.rank; rank >= 0) found[rank][broad_kind(track.kind)].push_back(t);
   }
   return found;
 }
@@ -144,7 +144,7 @@ void add_calls(const Trace& trace, const ReadBlock& read, int rank, const std::v
     const Track& track = trace.tracks()[t];
     const size_t order = streams.try_emplace({track.group, track.name}, streams.size()).first->second;
     // Threads of the host take the calls in turn, so that they say nothing about communicators.
-    const std::string stream = track.kind != TrackKind::CpuThread && track.kind != TrackKind::Phases ? "stream " + std::to_string(order + 1) : "";
+    const std::string stream = track.kind != TrackKind::CpuThread && broad_kind(track.kind) != TrackKind::Phases ? "stream " + std::to_string(order + 1) : "";
     std::map<std::tuple<NameId, DetailId, OpTag>, uint32_t> known;
     for (size_t b = 0; b < track.blocks.size(); ++b) {
       if (!communicates(track.blocks[b])) continue;

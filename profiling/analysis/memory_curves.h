@@ -21,7 +21,7 @@ class MemoryCurves {
   void take(const MemoryEvent& event);
   void put(CounterTrack& track, TimeNs time, double value);
 
-  CounterTrack used_{"memory used", "B", {}}, reserved_{"memory reserved", "B", {}};
+  CounterTrack used_{"memory used", "B", CounterKind::MemoryUsed, {}}, reserved_{"memory reserved", "B", CounterKind::MemoryReserved, {}};
   // One allocator of the run. A run may change its allocator; each has its own memory.
   struct Allocator {
     std::unordered_map<uint64_t, uint64_t> blocks;

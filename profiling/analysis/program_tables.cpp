@@ -24,8 +24,6 @@ namespace ws::prof {
 
 namespace {
 
-bool is_range_row(const Track& track) { return track.kind == TrackKind::Phases && track.name.ends_with(" ranges"); }
-
 struct OwnTime {
   Span span;
   int64_t own = 0;  // ns without inner ranges
@@ -35,7 +33,7 @@ struct OwnTime {
 std::map<std::string, std::vector<OwnTime>> ranges_by_thread(const Trace& trace, TimeNs begin, TimeNs end) {
   std::map<std::string, std::vector<OwnTime>> threads;
   for (const Track& track : trace.tracks())
-    if (is_range_row(track))
+    if (track.kind == TrackKind::Ranges)
       each_span(track, begin, end, [&](const Span& span) {
         threads[track.group + track.name].push_back({span, static_cast<int64_t>(span.duration)});
       });
@@ -295,9 +293,8 @@ CoveredTime gpu_time(const Trace& trace) {
 
 // Processes that load data are not sampled: each reports what it did and where.
 void add_workers(const Trace& trace, const HostStackOptions& options, HostStacks& stacks) {
-  constexpr std::string_view kWorker = "loader worker ";
   for (const Track& track : trace.tracks()) {
-    if (options.gaps_only || track.kind != TrackKind::Other || !track.name.starts_with(kWorker)) continue;
+    if (options.gaps_only || track.kind != TrackKind::Loader) continue;
     each_span(track, options.range.begin, options.range.end, [&](const Span& span) {
       const TimeRange part{std::max(span.start, options.range.begin), std::min(span.end(), options.range.end)};
       if (part.begin >= part.end) return;
@@ -309,7 +306,7 @@ void add_workers(const Trace& trace, const HostStackOptions& options, HostStacks
 
 }  // namespace
 
-bool has_samples(const Trace& trace) { return std::ranges::any_of(trace.tracks(), is_sample_row); }
+bool has_samples(const Trace& trace) { return std::ranges::find(trace.tracks(), TrackKind::Samples, &Track::kind) != trace.tracks().end(); }
 
 HostStacks host_stacks(const Trace& trace) { return host_stacks(trace, {}); }
 
@@ -319,7 +316,7 @@ HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
   std::unordered_map<uint32_t, FrameStack> known;
   const CoveredTime busy = options.gaps_only ? gpu_time(trace) : CoveredTime();
   for (const Track& track : trace.tracks()) {
-    if (!is_sample_row(track)) continue;
+    if (track.kind != TrackKind::Samples) continue;
     std::unordered_map<uint32_t, int64_t> times;  // by stack
     each_span(track, options.range.begin, options.range.end, [&](const Span& span) {
       const TimeRange part{std::max(span.start, options.range.begin), std::min(span.end(), options.range.end)};

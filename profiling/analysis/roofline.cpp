@@ -22,7 +22,7 @@ struct Work {
 std::vector<CounterPoint> dram_shares(const Trace& trace) {
   std::map<TimeNs, double> sums;
   for (const CounterTrack& counter : trace.counters())
-    if (counter.unit == "%" && (counter.name == "DRAM read" || counter.name == "DRAM write"))
+    if (counter.kind == CounterKind::Dram)
       for (const CounterPoint& point : counter.points) sums[point.time] += point.value / 100;
   std::vector<CounterPoint> shares;
   for (const auto& [time, share] : sums) shares.push_back({time, share});

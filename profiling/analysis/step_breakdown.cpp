@@ -65,7 +65,7 @@ bool has_gpu_work(const Trace& trace) {
 std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) {
   const SpanKind kind = span.span_kind();
   if (kind == SpanKind::Step) return kInStep;
-  if (track.kind == TrackKind::Overhead || kind == SpanKind::Phase) return std::nullopt;
+  if (broad_kind(track.kind) == TrackKind::Overhead || kind == SpanKind::Phase) return std::nullopt;
   const bool work = is_kernel(span) || kind == SpanKind::Copy || kind == SpanKind::Memset;
   if (track.kind == TrackKind::Inner) return std::nullopt;  // the kernel around it counts
   if (work && on_gpu(track)) return static_cast<uint8_t>(work_meaning(span));
@@ -88,7 +88,7 @@ void add_host_work(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, T
     for (uint8_t phase = 0; phase < kHostWorks; ++phase)
       if (trace.ops[op].phase == kPhases[phase]) work[op] = phase;
   for (const Track& track : tracks_of_steps(trace)) {
-    if (track.kind != TrackKind::Phases || track.depth > kDeepest || !track.name.ends_with(" ranges")) continue;
+    if (track.kind != TrackKind::Ranges || track.depth > kDeepest) continue;
     each_span(track, begin, end, [&](const Span& span) {
       const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
       if (span.op >= work.size() || work[span.op] == kHostWorks || from >= to) return;

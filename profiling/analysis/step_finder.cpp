@@ -51,15 +51,15 @@ void StepFinder::take(TrackKind kind, const std::string& row, std::span<const Sp
   std::vector<SeenKernel>* stream = nullptr;
   for (const Span& span : spans) {
     const auto at = static_cast<size_t>(span.name);
-    const FoundStep time{span.start, span.end(), row.ends_with(kProgramSteps) ? span.step : 0};
-    if (kind == TrackKind::Overhead && row.ends_with(kUntracedTrack)) untraced_.push_back(time);
+    const FoundStep time{span.start, span.end(), kind == TrackKind::ProgramSteps ? span.step : 0};
+    if (kind == TrackKind::Untraced) untraced_.push_back(time);
     if (kind == TrackKind::Steps && span.step > 0) marked_.push_back({span.start, span.end(), span.step});
-    if (kind == TrackKind::Phases && names_a_step(names[at])) ranges_.range(time);
+    if (broad_kind(kind) == TrackKind::Phases && names_a_step(names[at])) ranges_.range(time);
     if (kind == TrackKind::Api && allocates_on_device(span, names[at]))
       allocations_.push_back(span.start), ++kept_, ++calls_seen_;
     if (kind == TrackKind::Api && span.span_meaning() == Meaning::Launch && span.correlation != 0)
       ranges_.launch(row, {span.correlation, span.start});
-    const bool collective = kind == TrackKind::Other && span.span_meaning() == Meaning::Communication;
+    const bool collective = kind == TrackKind::Collectives && span.span_meaning() == Meaning::Communication;
     if (!is_kernel(span) && !collective) continue;
     if (numbers[at] < 0) numbers[at] = number(names[at]);
     if (!stream) stream = &kernels_[row];
@@ -280,7 +280,7 @@ StepFinder& StepFinders::of(int rank) {
 void StepFinders::take(int rank, TrackKind kind, const std::string& row, std::span<const Span> spans,
                        std::span<const std::string> names) {
   of(rank).take(kind, row, spans, names);
-  const bool shared = rank < 0 && (kind == TrackKind::Overhead || kind == TrackKind::Api);
+  const bool shared = rank < 0 && (kind == TrackKind::Untraced || kind == TrackKind::Api);
   for (auto& [each, finder] : ranks_)
     if (shared) finder.take(kind, row, spans, names);
 }

@@ -14,7 +14,7 @@ constexpr int kNotShown = 9;
 
 int lane_rank(const Track& track) {
   if (times_collectives(track)) return 1;
-  switch (track.kind) {
+  switch (broad_kind(track.kind)) {
     case TrackKind::Phases:
       return 0;
     case TrackKind::Stream:
@@ -31,7 +31,7 @@ int lane_rank(const Track& track) {
 }
 
 bool shown_in_step(const Track& track, bool gpu) {
-  if (track.spans == 0 || lane_rank(track) == kNotShown || track.kind == TrackKind::Phases) return false;
+  if (track.spans == 0 || lane_rank(track) == kNotShown || broad_kind(track.kind) == TrackKind::Phases) return false;
   return track.kind != TrackKind::CpuThread || (track.depth == 0 && !gpu);
 }
 
@@ -60,7 +60,8 @@ bool works_in(const Track& track, StepWindowNs step) {
 
 std::string lane_name(const Track& track) {
   if (track.depth > 0) return {};
-  if (track.kind == TrackKind::Phases) return track.name.ends_with(" ranges") ? "ranges" : "phase";
+  if (track.kind == TrackKind::Ranges) return "ranges";
+  if (track.kind == TrackKind::Phases) return "phase";
   return track.kind == TrackKind::Api ? "CUDA API" : track.name;
 }
 
@@ -78,7 +79,7 @@ std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWin
   const bool gpu = std::ranges::any_of(tracks, [](const Track& t) { return t.kind == TrackKind::Stream && t.spans > 0; });
   std::vector<StepLane> lanes;
   for (const Track& track : tracks_of_steps(marks))
-    if (track.kind == TrackKind::Phases && track.spans > 0 && track.name != kProgramSteps) lanes.push_back({&marks, &track, lane_name(track)});
+    if ((track.kind == TrackKind::Phases || track.kind == TrackKind::Ranges) && track.spans > 0) lanes.push_back({&marks, &track, lane_name(track)});
   for (const Track& track : tracks)
     if (shown_in_step(track, gpu)) lanes.push_back({&trace, &track, lane_name(track)});
   leave_out_quiet(lanes);
@@ -95,7 +96,7 @@ std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWin
   name_only_thread(lanes);
   // A recorded program may have many rows of nested ranges. Two of them leave space for its kernels and calls.
   constexpr std::ptrdiff_t kMostRanges = 2;
-  const auto ranges = [](const StepLane& lane) { return lane.track->kind == TrackKind::Phases; };
+  const auto ranges = [](const StepLane& lane) { return broad_kind(lane.track->kind) == TrackKind::Phases; };
   if (const auto others = std::ranges::find_if_not(lanes, ranges); others - lanes.begin() > kMostRanges)
     lanes.erase(lanes.begin() + kMostRanges, others);
   if (lanes.size() > most) lanes.resize(most);

@@ -155,7 +155,7 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
   std::map<NameId, Sum> work;
   std::map<std::pair<NameId, OpTag>, std::pair<Span, Sum>> all;
   for (const Track& track : tracks_of_steps(trace)) {
-    if (track.kind == TrackKind::Steps || track.kind == TrackKind::Phases || track.kind == TrackKind::Inner ||
+    if (track.kind == TrackKind::Steps || broad_kind(track.kind) == TrackKind::Phases || track.kind == TrackKind::Inner ||
         times_collectives(track))
       continue;
     each_span(track, begin, end, [&](const Span& span) {
@@ -380,7 +380,7 @@ std::vector<TimeRange> pauses_of(const Trace& trace) {
 TimeNs recorded_until(const Trace& trace) {
   TimeNs until = -kAlways;
   for (const Track& track : trace.tracks())
-    if (!track.blocks.empty() && track.kind != TrackKind::Steps && track.kind != TrackKind::Phases)
+    if (!track.blocks.empty() && track.kind != TrackKind::Steps && broad_kind(track.kind) != TrackKind::Phases)
       until = std::max(until, track.blocks.back().reach);
   return until > -kAlways ? until : kAlways;
 }

@@ -55,7 +55,7 @@ StepTime step_time(const FoundSteps& found, bool gpu) {
   for (const FoundStep& stretch : found.untraced) {
     Span span;
     span.start = stretch.start, span.duration = static_cast<uint64_t>(stretch.end - stretch.start), span.name = none;
-    trace.append(trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), span);
+    trace.append(trace.track(TrackKind::Untraced, kUntracedTrack, "CPU"), span);
   }
   StepSample sample = sample_steps(trace, trace, 0, {.lengths_only = true});
   sample.marks_only = false;

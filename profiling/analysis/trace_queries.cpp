@@ -218,7 +218,7 @@ void copy_trace(const Trace& from, TimeRange range, Trace& to) {
     for_each_span(track, range.begin, range.end, [&](const Span& s) { to.append(id, s); return true; });
   }
   for (const auto& counter : from.counters()) {
-    const TrackId id = to.counter(counter.name, counter.unit);
+    const TrackId id = to.counter(counter.name, counter.unit, counter.kind);
     auto first = std::partition_point(counter.points.begin(), counter.points.end(),
                                       [&](const CounterPoint& p) { return p.time < range.begin; });
     for (; first != counter.points.end() && first->time < range.end; ++first) to.append_counter(id, *first);

@@ -109,7 +109,7 @@ class HostChains {
  private:
   bool is_row(const Track& track) const {
     if (gpu_) return track.kind == TrackKind::Api;
-    return track.kind == TrackKind::CpuThread || (track.kind == TrackKind::Phases && track.name.ends_with(" ranges"));
+    return track.kind == TrackKind::CpuThread || track.kind == TrackKind::Ranges;
   }
 
   std::map<int, std::vector<Nodes>> chains_by_rank() {
@@ -181,7 +181,7 @@ class HostChains {
     CauseNode sample;
     for (size_t at = 0; at < trace_.tracks().size(); ++at) {
       const Track& track = trace_.tracks()[at];
-      if (track.kind != TrackKind::Phases || track.rank != rank || !track.name.ends_with(" ranges")) continue;
+      if (track.kind != TrackKind::Ranges || track.rank != rank) continue;
       each_span(track, window_.begin, window_.end, [&](const Span& span) {
         if (!waits_for_data(span)) return;
         ranges.push_back({span.start, span.end()});

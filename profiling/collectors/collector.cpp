@@ -249,7 +249,7 @@ void Collector::Impl::draw_pauses(bool last) {
       span.kind = static_cast<uint64_t>(SpanKind::Overhead);
       span.meaning = static_cast<uint64_t>(Meaning::Other);
       span.name = context.batch.id(context.batch.name("untraced on purpose"));
-      context.batch.row(TrackKind::Overhead, kUntracedTrack, "CPU").spans.push_back(span);
+      context.batch.row(TrackKind::Untraced, kUntracedTrack, "CPU").spans.push_back(span);
     }
 }
 

@@ -139,7 +139,7 @@ void HostSpans::range(const HostEvent& event) {
   const uint64_t depth = std::min(event.b, kDeepest);
   BatchBuilder::Row*& row = rows_[event.thread].ranges[depth];
   if (!row || row->rank != event.rank) {
-    row = &context_.batch.row(TrackKind::Phases, "thread " + std::to_string(event.thread) + " ranges", "CPU",
+    row = &context_.batch.row(TrackKind::Ranges, "thread " + std::to_string(event.thread) + " ranges", "CPU",
                               static_cast<int>(depth), event.rank);
   }
   BatchBuilder::Name& name = context_.name_of(event.op);
@@ -156,7 +156,7 @@ void HostSpans::program_step(const HostEvent& event) {
   span.step = static_cast<uint32_t>(event.a + 1);
   const std::string name = event.a < kNumberedSteps ? "step " + std::to_string(event.a) : "step #";
   span.name = context_.batch.id(context_.batch.name(name));
-  context_.batch.row(TrackKind::Phases, kProgramSteps, "CPU").spans.push_back(span);
+  context_.batch.row(TrackKind::ProgramSteps, kProgramSteps, "CPU").spans.push_back(span);
 }
 
 // Counts are exact even if no more spans can be stored.

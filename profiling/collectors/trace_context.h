@@ -39,8 +39,8 @@ struct TraceContext {
   GapTimes gaps;
 
   void draw_pools(TimeNs time, const PoolSize& size) {
-    batch.counter("pool reserved", "B", {time, static_cast<double>(size.reserved)});
-    batch.counter("pool used", "B", {time, static_cast<double>(size.used)});
+    batch.counter("pool reserved", "B", {time, static_cast<double>(size.reserved)}, CounterKind::PoolReserved);
+    batch.counter("pool used", "B", {time, static_cast<double>(size.used)}, CounterKind::PoolUsed);
   }
   int rank_of_gpu(uint32_t device) const { return gpu_is_rank ? static_cast<int>(device) : -1; }
   TimeNs from_steady(int64_t steady) const { return steady - origin; }

@@ -221,7 +221,7 @@ BatchBuilder::Row& RecordParser::stream_row(TrackKind kind, uint32_t device, uin
     std::string name = "stream " + std::to_string(stream);
     if (kind == TrackKind::Copies) name += " copies";
     if (kind == TrackKind::GraphLaunches) name += " graphs";
-    if (kind == TrackKind::Other) name = waits_name(stream == kNoStream ? -1 : int64_t{stream});
+    if (kind == TrackKind::StreamWaits) name = waits_name(stream == kNoStream ? -1 : int64_t{stream});
     row = &context_.batch.row(kind, name, "GPU " + std::to_string(device), 0, rank);
   }
   last_row_key_ = key;
@@ -361,7 +361,7 @@ void RecordParser::wait(const CUpti_ActivitySynchronization2& w) {
   join(span, 0);
   span.name = context_.batch.id(context_.batch.name(wait_name(w.type)));
   const auto device = device_of_.find(w.contextId);
-  put(span, stream_row(TrackKind::Other, device == device_of_.end() ? 0 : device->second, w.streamId));
+  put(span, stream_row(TrackKind::StreamWaits, device == device_of_.end() ? 0 : device->second, w.streamId));
 }
 
 // Allocator calls are counted in callbacks. These records add the pool size, which only the driver knows.

@@ -19,12 +19,13 @@ namespace {
 struct Metric {
   const char* metric;
   const char* track;
+  CounterKind kind = CounterKind::Other;
 };
 constexpr std::array<Metric, 4> kMetrics{{
     {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed", "SM active"},
     {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "tensor pipe active"},
-    {"dram__read_throughput.avg.pct_of_peak_sustained_elapsed", "DRAM read"},
-    {"dram__write_throughput.avg.pct_of_peak_sustained_elapsed", "DRAM write"},
+    {"dram__read_throughput.avg.pct_of_peak_sustained_elapsed", "DRAM read", CounterKind::Dram},
+    {"dram__write_throughput.avg.pct_of_peak_sustained_elapsed", "DRAM write", CounterKind::Dram},
 }};
 constexpr size_t kHardwareBuffer = size_t{64} << 20;
 constexpr size_t kSamplesPerImage = 2048;
@@ -258,7 +259,7 @@ bool PmSampling::drain(TraceContext& context) {
   for (const Sample& sample : samples) {
     if (context.gaps.uncaptured.at(context.from_gpu(sample.start) + context.origin)) continue;
     for (size_t i = 0; i < kMetrics.size(); ++i) {
-      context.batch.counter(kMetrics[i].track, "%", {context.from_gpu(sample.start), sample.values[i]});
+      context.batch.counter(kMetrics[i].track, "%", {context.from_gpu(sample.start), sample.values[i]}, kMetrics[i].kind);
     }
   }
   return !samples.empty();

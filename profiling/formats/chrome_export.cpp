@@ -224,7 +224,7 @@ class ChromeWriter {
   }
 
   // Profiler overhead for a call, such as loading a function, has the call's number although it launched nothing.
-  static bool has_flows(const Track& track) { return track.kind != TrackKind::Overhead; }
+  static bool has_flows(const Track& track) { return broad_kind(track.kind) != TrackKind::Overhead; }
 
   void find_gpu_correlations() {
     for (const Track& track : trace_.tracks()) {

@@ -238,14 +238,14 @@ class ChromeReader final : public ChromeSink {
     if (kind == SpanKind::Copy || kind == SpanKind::Memset) return {TrackKind::Copies, stream + " copies", gpu};
     if (kind == SpanKind::GraphRun) return {TrackKind::GraphLaunches, stream + " graphs", gpu};
     if (const Thread* thread = thread_of(e); thread && thread->is_row_of(kind))
-      return {*thread->row, thread->name, thread->group};
+      return {kind_of_row(*thread->row, thread->name), thread->name, thread->group};
     if (kind == SpanKind::Step) return {TrackKind::Steps, "steps", "CPU"};
-    if (e.category == "gpu_user_annotation") return {TrackKind::Phases, stream + " ranges", gpu};
-    if (e.category == "cuda_sync" || (e.category == "kernel" && kind == SpanKind::Sync)) return {TrackKind::Other, waits_name(e.integer("stream", -1)), gpu};
+    if (e.category == "gpu_user_annotation") return {TrackKind::Ranges, stream + " ranges", gpu};
+    if (e.category == "cuda_sync" || (e.category == "kernel" && kind == SpanKind::Sync)) return {TrackKind::StreamWaits, waits_name(e.integer("stream", -1)), gpu};
     if (e.category == "overhead") return {TrackKind::Overhead, "profiler", "CPU"};
     if (e.category.starts_with("cuda_") || e.category.starts_with("hip_") || e.category.ends_with("_runtime"))
       return {TrackKind::Api, "CUDA API, " + thread_name(e), "CPU"};
-    if (e.category == "user_annotation") return {TrackKind::Phases, thread_name(e) + " ranges", "CPU"};
+    if (e.category == "user_annotation") return {TrackKind::Ranges, thread_name(e) + " ranges", "CPU"};
     return {TrackKind::CpuThread, thread_name(e), "CPU"};
   }
 

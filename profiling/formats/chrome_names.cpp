@@ -13,7 +13,7 @@ namespace ws::prof {
 
 namespace {
 
-// In the order of SpanKind and TrackKind.
+// In the order of SpanKind and of the broad kinds of tracks.
 constexpr const char* kKindWords[] = {"kernel", "copy", "memset",   "call",         "allocation",
                                       "free",   "wait", "launch",   "graph launch", "phase",
                                       "step",   "op",   "overhead", "inner",        "other"};
@@ -119,7 +119,7 @@ CallClass class_of_chrome(std::string_view category, const std::string& name) {
 
 const char* kind_word(SpanKind kind) { return kKindWords[static_cast<size_t>(kind)]; }
 std::optional<SpanKind> kind_of_word(std::string_view word) { return value_of<SpanKind>(kKindWords, word); }
-const char* row_word(TrackKind kind) { return kRowWords[static_cast<size_t>(kind)]; }
+const char* row_word(TrackKind kind) { return kRowWords[static_cast<size_t>(broad_kind(kind))]; }
 std::optional<TrackKind> row_of_word(std::string_view word) { return value_of<TrackKind>(kRowWords, word); }
 
 std::optional<Meaning> meaning_of_word(std::string_view word) {

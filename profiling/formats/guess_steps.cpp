@@ -17,7 +17,7 @@ template <class Wanted>
 std::vector<Span> ranges(const Trace& trace, const SpansOfRows& rows, Wanted wanted) {
   std::vector<Span> found;
   for (const auto& [row, spans] : rows) {
-    if (row.kind != TrackKind::Phases || row.group != "CPU") continue;
+    if (broad_kind(row.kind) != TrackKind::Phases || row.group != "CPU") continue;
     std::ranges::copy_if(spans, std::back_inserter(found), [&](const Span& s) { return wanted(trace.name(s.name)); });
   }
   order_by_start(found);
@@ -33,7 +33,7 @@ std::vector<FoundStep> by_name(const Trace& trace, const SpansOfRows& rows) {
 TimeNs first_on_host(const SpansOfRows& rows) {
   TimeNs first = std::numeric_limits<TimeNs>::max();
   for (const auto& [row, spans] : rows) {
-    if (row.kind != TrackKind::CpuThread && row.kind != TrackKind::Phases && row.kind != TrackKind::Api) continue;
+    if (row.kind != TrackKind::CpuThread && broad_kind(row.kind) != TrackKind::Phases && row.kind != TrackKind::Api) continue;
     for (const Span& span : spans) first = std::min(first, span.start);
   }
   return first;

@@ -383,10 +383,10 @@ class RankJoin {
   // Memory events of several processes have the same addresses, so only one rank's are kept.
   void add_points(const Trace& from, int rank, const ClockMap& clock, bool leads) {
     for (const CounterTrack& counter : from.counters()) {
-      if (!leads && is_loss_curve(counter)) continue;  // as the metrics
+      if (!leads && is_loss_curve(counter.kind)) continue;  // as the metrics
       std::vector<CounterPoint> points(counter.points.begin(), counter.points.end());
       for (CounterPoint& point : points) point.time = clock(point.time);
-      trace_.append_counter(trace_.counter(leads || names_rank(counter.name) ? counter.name : group_of(rank, counter.name), counter.unit),
+      trace_.append_counter(trace_.counter(leads || names_rank(counter.name) ? counter.name : group_of(rank, counter.name), counter.unit, counter.kind),
                             std::move(points));
     }
     if (!leads) return;
@@ -504,7 +504,7 @@ void note_missing(const std::vector<RunSummary>& files, RunData& to) {
   for (int rank = 0; rank < rank_of(files[0]).ranks; ++rank) {
     if (there.contains(rank)) continue;
     missing.push_back(rank);
-    to.trace.track(TrackKind::Other, "not recorded", group_of(rank, ""), 0, rank);
+    to.trace.track(TrackKind::NotRecorded, kNotRecorded, group_of(rank, ""), 0, rank);
   }
   if (!missing.empty()) to.problems.push_back("There is no file of " + ranks_text(missing) + ".");
 }

@@ -270,7 +270,7 @@ class NsysReader {
     while (rows.next()) {
       const int64_t stream = rows.integer(3);
       Span span = gpu_span(SpanKind::Sync, Meaning::Sync, wait_name(rows.integer(kMore)), rows);
-      add_gpu(TrackKind::Other, waits_name(stream == kNoStream ? -1 : stream), span, rows);
+      add_gpu(TrackKind::StreamWaits, waits_name(stream == kNoStream ? -1 : stream), span, rows);
     }
   }
 
@@ -305,7 +305,7 @@ class NsysReader {
     const int64_t step = step_of(text);
     if (step < 0 || step >= 0xfffffffe || is_foreign(rows.integer(2))) {
       Span range = span_of(SpanKind::Phase, Meaning::Other, text, 0);
-      return add({TrackKind::Phases, threads_.text(rows.integer(2)) + " ranges", "CPU" + mark_of(rows.integer(2))}, range, rows);
+      return add({TrackKind::Ranges, threads_.text(rows.integer(2)) + " ranges", "CPU" + mark_of(rows.integer(2))}, range, rows);
     }
     Span span = span_of(SpanKind::Step, Meaning::Other, "step", 0);
     span.step = static_cast<uint32_t>(step + 1);
@@ -320,7 +320,7 @@ class NsysReader {
       span.kind = static_cast<uint8_t>(SpanKind::Other);
       span.meaning = static_cast<uint8_t>(Meaning::Other);
       span.name = sample.name;
-      add({TrackKind::Other, std::string(kSamplesOf) + threads_.text(sample.thread), "CPU" + mark_of(sample.thread)}, span,
+      add({TrackKind::Samples, std::string(kSamplesOf) + threads_.text(sample.thread), "CPU" + mark_of(sample.thread)}, span,
           sample.start, sample.end);
     }
   }

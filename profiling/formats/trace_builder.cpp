@@ -9,6 +9,7 @@
 #include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/formats/guess_steps.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 
@@ -114,7 +115,7 @@ void TraceBuilder::join_ops() {
 
 void TraceBuilder::add_point(std::string_view counter, std::string_view unit, CounterPoint point) {
   if (!possible(point.time)) return leave_out("with a time out of range");
-  const auto place = static_cast<size_t>(trace_.counter(counter, unit));
+  const auto place = static_cast<size_t>(trace_.counter(counter, unit, kind_of_counter(counter, unit)));
   if (place >= points_.size()) budget_.take(kRowBytes + counter.size()), points_.resize(place + 1);
   budget_.take(4 * sizeof(CounterPoint));
   points_[place].push_back(point);

@@ -26,7 +26,8 @@ class TraceBuilder {
     std::string name, group;
     int rank = -1;
     bool operator<(const Row& other) const {
-      return std::tie(group, kind, name, rank) < std::tie(other.group, other.kind, other.name, other.rank);
+      const TrackKind own = broad_kind(kind), others = broad_kind(other.kind);
+      return std::tie(group, own, name, rank) < std::tie(other.group, others, other.name, other.rank);
     }
   };
   Trace& trace() { return trace_; }

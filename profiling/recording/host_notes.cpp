@@ -128,9 +128,9 @@ bool NotesReader::is_first_of(ScalarRole role, const HostNotes::Scalar& scalar, 
   Role& known = roles_[role];
   if (known.first.empty()) known.first = scalar.name;
   if (known.first == scalar.name) return true;
+  const CounterKind kind = role == ScalarRole::Loss ? CounterKind::LossName : CounterKind::TestLossName;
   const bool loss = role == ScalarRole::Loss || role == ScalarRole::TestLoss;
-  if (loss && !std::exchange(known.named, true))
-    builder_.counter(known.first, role == ScalarRole::Loss ? kNamesLoss : kNamesTestLoss, {time, scalar.value});
+  if (loss && !std::exchange(known.named, true)) builder_.counter(known.first, unit_of(kind), {time, scalar.value}, kind);
   return false;
 }
 
@@ -138,8 +138,10 @@ void NotesReader::read(const HostNotes::Scalar& scalar, double wall_s, Rows& row
   const ScalarRole role = scalar_role(scalar.name);
   const auto time = static_cast<TimeNs>(wall_s * 1e9);
   if (role == ScalarRole::Other || !is_first_of(role, scalar, time)) {
-    const auto unit = role == ScalarRole::Loss ? kLossCurve : role == ScalarRole::TestLoss ? kTestLossCurve : std::string_view();
-    builder_.counter(scalar.name, unit, {time, scalar.value});
+    CounterKind kind = CounterKind::Other;
+    if (role == ScalarRole::Loss) kind = CounterKind::Loss;
+    if (role == ScalarRole::TestLoss) kind = CounterKind::TestLoss;
+    builder_.counter(scalar.name, unit_of(kind), {time, scalar.value}, kind);
     return;
   }
   if (role == ScalarRole::Loss || role == ScalarRole::Accuracy) {
@@ -170,7 +172,7 @@ NotesReader::Rows NotesReader::read(HostNotes::Taken&& notes, int64_t origin, Ru
     span.kind = static_cast<uint64_t>(SpanKind::Other);
     span.meaning = static_cast<uint64_t>(Meaning::Other);
     span.name = builder_.id(*sample_names_[sample.name]);
-    builder_.row(TrackKind::Other, sample.row, "CPU").spans.push_back(span);
+    builder_.row(kind_of_row(TrackKind::Other, sample.row), sample.row, "CPU").spans.push_back(span);
   }
   rows.batch = builder_.finish();
   return rows;

@@ -288,7 +288,7 @@ void LiveFollower::take_batch(Program& program, std::string_view payload) {
       more.calls += track.kind == TrackKind::Api;
     }
   }
-  if (program.number > 1) std::erase_if(batch.counters, [](const BatchCounter& c) { return is_loss_curve({c.name, c.unit, {}}); });
+  if (program.number > 1) std::erase_if(batch.counters, [](const BatchCounter& c) { return is_loss_curve(c.kind); });
   for (BatchCounter& counter : batch.counters) {
     for (CounterPoint& point : counter.points) point.time += program.shift;
   }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "profiling/recording/host_notes.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 namespace {
@@ -49,7 +50,7 @@ void LoaderNotes::take_lines(std::string& rest, HostNotes& notes, int64_t until,
     const auto line = line_of(std::string_view(rest).substr(begin, end - begin));
     if (line && line->begin >= until) break;
     if (line && !left_out(line->begin))
-      notes.sample(kLoaderTrack + std::to_string(line->worker), notes.name(line->what), line->begin, line->end);
+      notes.sample(std::string(kLoaderTrack) + std::to_string(line->worker), notes.name(line->what), line->begin, line->end);
   }
   rest.erase(0, begin);
   if (rest.size() > kMostAtOnce) rest.clear();  // no worker writes so much at once

@@ -30,6 +30,4 @@ class LoaderNotes {
   std::map<std::string, File> files_;
 };
 
-inline constexpr const char* kLoaderTrack = "loader worker ";
-
 }  // namespace ws::prof

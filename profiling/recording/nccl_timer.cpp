@@ -373,7 +373,7 @@ int NcclTimer::draw(Gpu& gpu, const Timed& timed) {
   span.detail = batch.id(batch.shape(detail));
   const std::string row = "collectives" + (stream > 0 ? ", stream " + std::to_string(stream + 1) : std::string());
   const int rank = context_->rank_of_gpu(static_cast<uint32_t>(gpu.number));
-  batch.row(TrackKind::Other, row, "GPU " + std::to_string(gpu.number), 0, rank).spans.push_back(span);
+  batch.row(TrackKind::Collectives, row, "GPU " + std::to_string(gpu.number), 0, rank).spans.push_back(span);
   widths_ += place.width;
   context_->gpu_clock.width = static_cast<int64_t>(widths_ / static_cast<double>(read_.fetch_add(1, std::memory_order_relaxed) + 1));
   return 0;

@@ -29,7 +29,7 @@ namespace {
 
 bool works_on_gpu(const std::string& path) {
   const Trace trace = RunFileReader(path).outline();
-  return std::ranges::any_of(trace.tracks(), [](const Track& track) { return (on_gpu(track) || times_collectives(track)) && track.spans > 0; });
+  return std::ranges::any_of(trace.tracks(), [](const Track& track) { return (on_gpu(track) && track.spans > 0) || times_collectives(track); });
 }
 
 // True if the program marked modules, ops, steps or losses: a launcher does not.
@@ -37,7 +37,7 @@ bool describes_itself(const std::string& path) {
   RunFileReader file(path);
   const Trace trace = file.outline();
   return !file.metrics().empty() || std::ranges::any_of(trace.tracks(), [](const Track& track) {
-    return track.spans > 0 && (track.kind == TrackKind::Steps || track.name.ends_with(" ranges"));
+    return track.spans > 0 && (track.kind == TrackKind::Steps || track.kind == TrackKind::Ranges);
   });
 }
 

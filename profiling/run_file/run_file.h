@@ -13,7 +13,7 @@
 
 namespace ws::prof {
 
-inline constexpr int kRunFileVersion = 4;  // 2: losses in blocks (metric_data); 3: stacks of ops apart; 4: and of samples
+inline constexpr int kRunFileVersion = 5;  // 2: losses in blocks (metric_data); 3: stacks of ops apart; 4: and of samples; 5: kinds of rows and counters
 
 // Calls may come from several threads. If the program is killed, only the data since the last flush() is lost.
 class RunFileWriter {

@@ -16,6 +16,7 @@
 #include "profiling/trace/batch_codec.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_order.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 
@@ -31,6 +32,11 @@ double real_or_nan(const Statement& row, int column) {
 
 // Many spans may share one name, and some tables look at it for each of them: a longer one is cut.
 std::string name_in(const Statement& row, int column) { return std::string(row.text(column).substr(0, kLongestName)); }
+
+template <class Kind>
+std::optional<Kind> known_kind(int64_t number, Kind last) {
+  return number >= 0 && number <= static_cast<int64_t>(last) ? std::optional(static_cast<Kind>(number)) : std::nullopt;
+}
 
 constexpr size_t kMostBlocks = 20'000'000;
 constexpr int64_t kMostSpansPerBlock = 1 << 16;
@@ -84,6 +90,7 @@ struct RunFileReader::Impl {
     return count;
   }
 
+  bool typed() const { return version >= 5; }  // rows and counters have their kinds; before, only their names show them
   void read_header(const std::string& path);
   void read_tracks();
   void read_lists();
@@ -129,13 +136,14 @@ struct RunFileReader::Impl {
   std::deque<std::pair<int64_t, std::vector<Span>>> just_read;  // the newest few, by key, with the file's numbers
   Renumbering outline_to;                                       // for the trace of outline()
   bool looked_again = false;
+  int64_t version = 0;
   int64_t summed = 0;                      // over all blocks of the trace
   std::unordered_set<int64_t> unreadable;  // damaged blocks are tried once
 };
 
 void RunFileReader::Impl::read_header(const std::string& path) {
   guard("The file's version", [&] {
-    const int64_t version = db.integer("PRAGMA user_version");
+    version = db.integer("PRAGMA user_version");
     if (version > kRunFileVersion) {
       add_problem("The file was written by a newer version (" + std::to_string(version) +
                   "); what is unknown here is left out");
@@ -160,11 +168,11 @@ void RunFileReader::Impl::read_tracks() {
   track_places.clear();
   bool ranked = false;  // false for files from before runs of many ranks
   guard("The list of tracks", [&] { ranked = std::ranges::count(db.columns("tracks"), "rank") > 0; });
-  const std::string columns = std::string("kind, name, grp, depth, ") + (ranked ? "rank" : "-1");
+  const std::string columns = std::string("kind, name, grp, depth, ") + (ranked ? "rank" : "-1") + (typed() ? ", row_kind" : ", -1");
   each_row("The list of tracks", "tracks", columns, [&](Statement& row) {
     if (row.integer(0) < 0 || row.integer(0) >= int64_t{kMostIds} || tracks.size() >= kMostIds || row.text(2).size() > kLongestName || row.text(3).size() > kLongestName) return;
-    const auto kind =
-        static_cast<TrackKind>(std::clamp<int64_t>(row.integer(1), 0, static_cast<int64_t>(TrackKind::Other)));
+    const auto broad = known_kind(row.integer(1), TrackKind::Other).value_or(TrackKind::Other);
+    const auto kind = known_kind(row.integer(6), kLastTrackKind).value_or(kind_of_row(broad, row.text(2)));
     const auto rank = static_cast<int>(std::clamp<int64_t>(row.integer(5), -1, kMostRanks - 1));
     tracks.push_back({row.integer(0), kind, std::string(row.text(2)), std::string(row.text(3)),
                       static_cast<int>(row.integer(4)), rank});
@@ -399,8 +407,10 @@ void RunFileReader::Impl::add_stubs(Trace& trace) {
 void RunFileReader::Impl::add_points(Trace& trace) {
   std::unordered_map<int64_t, TrackId> counters;
   std::unordered_map<TrackId, std::vector<CounterPoint>> points_of;
-  each_row("The counters", "counters", "name, unit",
-           [&](Statement& row) { counters[row.integer(0)] = trace.counter(row.text(1), row.text(2)); });
+  each_row("The counters", "counters", typed() ? "name, unit, kind" : "name, unit, -1", [&](Statement& row) {
+    const auto kind = known_kind(row.integer(3), kLastCounterKind).value_or(kind_of_counter(row.text(1), row.text(2)));
+    counters[row.integer(0)] = trace.counter(row.text(1), row.text(2), kind);
+  });
   each_row("A counter's values", "counter_data", "counter, count, data", [&](Statement& row) {
     const auto at = counters.find(row.integer(1));
     if (at == counters.end()) return;

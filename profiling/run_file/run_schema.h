@@ -10,7 +10,8 @@ namespace ws::prof {
 
 inline constexpr int kApplicationId = 0x57735275;  // "WsRu"
 
-// A newer version may add tables, columns and keys. It must not change the meaning of existing ones.
+// A newer version may add tables, columns and keys. It must not change the meaning of existing ones: tracks.kind is a broad
+// kind, which older versions know, and tracks.row_kind is the kind.
 inline constexpr const char* kRunSchema = R"sql(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE names(id INTEGER PRIMARY KEY, value TEXT NOT NULL);
@@ -20,11 +21,11 @@ CREATE TABLE ops(id INTEGER PRIMARY KEY, name TEXT, detail TEXT, layer TEXT, pha
   stack INTEGER);
 CREATE TABLE stacks(id INTEGER PRIMARY KEY, frames BLOB NOT NULL);
 CREATE TABLE name_stacks(id INTEGER PRIMARY KEY, frames BLOB NOT NULL);
-CREATE TABLE tracks(id INTEGER PRIMARY KEY, kind INTEGER, name TEXT, grp TEXT, depth INTEGER, rank INTEGER);
+CREATE TABLE tracks(id INTEGER PRIMARY KEY, kind INTEGER, name TEXT, grp TEXT, depth INTEGER, rank INTEGER, row_kind INTEGER);
 CREATE TABLE blocks(id INTEGER PRIMARY KEY, track INTEGER NOT NULL, idx INTEGER NOT NULL, first INTEGER NOT NULL,
   last INTEGER NOT NULL, count INTEGER NOT NULL, sums BLOB NOT NULL);
 CREATE TABLE block_data(id INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE counters(id INTEGER PRIMARY KEY, name TEXT, unit TEXT);
+CREATE TABLE counters(id INTEGER PRIMARY KEY, name TEXT, unit TEXT, kind INTEGER);
 CREATE TABLE counter_data(id INTEGER PRIMARY KEY, counter INTEGER NOT NULL, first INTEGER, last INTEGER, count INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE memory_sources(id INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE memory_data(id INTEGER PRIMARY KEY, first INTEGER, last INTEGER, count INTEGER NOT NULL, data BLOB NOT NULL);

@@ -39,10 +39,10 @@ class TraceSaver {
         detail_(db.prepare("INSERT OR REPLACE INTO details VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")),
         op_(db.prepare("INSERT OR REPLACE INTO ops VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")),
         stack_(db.prepare("INSERT OR REPLACE INTO stacks VALUES(?, ?)")),
-        track_(db.prepare("INSERT OR REPLACE INTO tracks VALUES(?, ?, ?, ?, ?, ?)")),
+        track_(db.prepare("INSERT OR REPLACE INTO tracks VALUES(?, ?, ?, ?, ?, ?, ?)")),
         block_(db.prepare("INSERT OR REPLACE INTO blocks VALUES(?, ?, ?, ?, ?, ?, ?)")),
         data_(db.prepare("INSERT OR REPLACE INTO block_data VALUES(?, ?)")),
-        counter_(db.prepare("INSERT OR REPLACE INTO counters VALUES(?, ?, ?)")),
+        counter_(db.prepare("INSERT OR REPLACE INTO counters VALUES(?, ?, ?, ?)")),
         points_(db.prepare("INSERT INTO counter_data(counter, first, last, count, data) VALUES(?, ?, ?, ?, ?)")),
         source_(db.prepare("INSERT OR REPLACE INTO memory_sources VALUES(?, ?)")),
         memory_(db.prepare("INSERT INTO memory_data(first, last, count, data) VALUES(?, ?, ?, ?)")) {}
@@ -97,7 +97,7 @@ class TraceSaver {
   void save_track(size_t id, const Track& track) {
     if (id >= saved_.blocks.size()) {
       saved_.blocks.push_back(0);
-      track_.run(id, static_cast<int>(track.kind), track.name, track.group, track.depth, track.rank);
+      track_.run(id, static_cast<int>(broad_kind(track.kind)), track.name, track.group, track.depth, track.rank, static_cast<int>(track.kind));
     }
     for (size_t i = saved_.blocks[id]; i < track.forgotten + track.blocks.size(); ++i) {
       const SpanBlock& block = track.blocks[i - track.forgotten];
@@ -114,7 +114,7 @@ class TraceSaver {
       const CounterTrack& counter = trace.counters()[c];
       if (c >= saved_.points.size()) {
         saved_.points.push_back(0);
-        counter_.run(c, counter.name, counter.unit);
+        counter_.run(c, counter.name, counter.unit, static_cast<int>(counter.kind));
       }
       size_t& at = saved_.points[c];
       while (at < counter.points.size()) {

@@ -176,7 +176,7 @@ void StoredSpans::copy(size_t track, TimeNs begin, TimeNs end, Trace& to) {
 
 void StoredSpans::add_unread(Trace& to, TimeNs begin, TimeNs end) const {
   constexpr TimeNs kLongest = TimeNs{1} << 39;  // the longest span that can be stored
-  const TrackId unread = to.track(TrackKind::Overhead, kUntracedTrack, "CPU");
+  const TrackId unread = to.track(TrackKind::Untraced, kUntracedTrack, "CPU");
   for (const auto& [t, b] : unread_) {
     if (!on_gpu(trace_.tracks()[t])) continue;
     const SpanBlock& block = trace_.tracks()[t].blocks[b];

@@ -38,10 +38,11 @@ Detail read_detail(ByteReader& from) {
   return d;
 }
 
-TrackKind read_track_kind(ByteReader& from) {
-  const auto number = from.value<uint8_t>("a track");
-  if (number > static_cast<uint8_t>(TrackKind::Other)) from.fail("holds an unknown kind of track");
-  return static_cast<TrackKind>(number);
+template <class Kind>
+Kind read_kind(ByteReader& from, Kind last, const char* what) {
+  const auto number = from.value<uint8_t>(what);
+  if (number > static_cast<uint8_t>(last)) from.fail("holds an unknown kind of " + std::string(what));
+  return static_cast<Kind>(number);
 }
 
 // Returns "no op" once the tags of this process are used up. The run file still has the op.
@@ -95,6 +96,7 @@ std::string encode_batch(const TraceBatch& batch) {
   to.each(batch.counters, [&to](const BatchCounter& counter) {
     to.text(counter.name);
     to.text(counter.unit);
+    to.value(static_cast<uint8_t>(counter.kind));
     to.list(counter.points);
   });
   to.list(batch.memory);
@@ -187,7 +189,7 @@ TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {
   from.each(sizeof(PlainDetail), "details", [&] { batch.details.push_back(read_detail(from)); });
   from.each(1, "tracks", [&] {
     BatchTrack& track = batch.tracks.emplace_back();
-    track.kind = read_track_kind(from);
+    track.kind = read_kind(from, kLastTrackKind, "track");
     track.depth = std::clamp(from.value<int32_t>("a track"), 0, 64);
     track.rank = std::clamp(from.value<int32_t>("a track"), -1, kMostRanks - 1);
     track.replaces = from.value<uint32_t>("a track");
@@ -199,6 +201,7 @@ TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {
     BatchCounter& counter = batch.counters.emplace_back();
     counter.name = from.text("a counter");
     counter.unit = from.text("a counter");
+    counter.kind = read_kind(from, kLastCounterKind, "counter");
     counter.points = from.list<CounterPoint>("points");
   });
   batch.memory = from.list<MemoryEvent>("memory events");

@@ -44,15 +44,13 @@ inline bool used_gpu(const Trace& trace) {
   return std::ranges::any_of(trace.tracks(), [](const Track& track) { return on_gpu(track) && track.spans > 0; });
 }
 // True for the track that shows when tracing paused on purpose.
-inline bool untraced(const Track& track) { return track.kind == TrackKind::Overhead && track.name == kUntracedTrack; }
+inline bool untraced(const Track& track) { return track.kind == TrackKind::Untraced; }
 // True for a wait that the driver recorded. The waiting call is also on the track of its thread.
 inline bool is_stream_wait(const Track& track, const Span& span) {
-  return track.kind == TrackKind::Other && span.span_kind() == SpanKind::Sync;
+  return track.kind == TrackKind::StreamWaits && span.span_kind() == SpanKind::Sync;
 }
 // True for a row of collectives whose kernels were not recorded.
-inline bool times_collectives(const Track& track) {
-  return track.kind == TrackKind::Other && track.time_of(Meaning::Communication) > 0;
-}
+inline bool times_collectives(const Track& track) { return track.kind == TrackKind::Collectives && track.spans > 0; }
 inline bool is_kernel(const Span& span) {
   return span.span_kind() == SpanKind::Kernel || span.span_kind() == SpanKind::GraphRun;
 }

@@ -169,13 +169,13 @@ TrackId Trace::track(TrackKind kind, std::string_view name, std::string_view gro
   return static_cast<TrackId>(tracks_.size() - 1);
 }
 
-TrackId Trace::counter(std::string_view name, std::string_view unit) {
+TrackId Trace::counter(std::string_view name, std::string_view unit, CounterKind kind) {
   const uint64_t hash = mixed(mixed(0, name), unit);
   const int64_t known = counter_places_.find(
       hash, [&](size_t place) { return counters_[place].name == name && counters_[place].unit == unit; });
   if (known >= 0) return static_cast<TrackId>(known);
   counter_places_.add(hash, counters_.size());
-  counters_.push_back({std::string(name), std::string(unit), {}});
+  counters_.push_back({std::string(name), std::string(unit), kind, {}});
   return static_cast<TrackId>(counters_.size() - 1);
 }
 

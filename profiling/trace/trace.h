@@ -19,7 +19,7 @@ namespace ws::prof {
 using TimeNs = int64_t;
 inline constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();  // -kAlways to kAlways: a whole trace
 inline constexpr int kMostRanks = 1 << 16;                             // of one run
-inline constexpr const char* kUntracedTrack = "untraced stretches";    // when tracing paused on purpose
+inline constexpr const char* kUntracedTrack = "untraced stretches";    // a row
 enum class NameId : uint32_t {};
 enum class TrackId : uint32_t {};
 enum class DetailId : uint16_t {};  // 0: none
@@ -76,7 +76,20 @@ struct Detail {
   bool operator==(const Detail&) const = default;
 };
 
-enum class TrackKind : uint8_t { Steps, Phases, Stream, Copies, GraphLaunches, Api, CpuThread, Overhead, Inner, Other };
+// Run files store these numbers. Ranges: modules, ops and NVTX ranges of the program. ProgramSteps: the steps that it reports,
+// as ranges. Samples: sampled stacks of a thread; the name of each span is a stack. Loader: a process that loads data.
+// Collectives: their times, where their kernels were not recorded. StreamWaits: waits that the driver recorded; the waiting call
+// is also on the row of its thread. Untraced: tracing paused on purpose. NotRecorded stands for a rank without a recording.
+enum class TrackKind : uint8_t { Steps, Phases, Stream, Copies, GraphLaunches, Api, CpuThread, Overhead, Inner, Other,
+                                 Ranges, ProgramSteps, Samples, Loader, Collectives, StreamWaits, Untraced, NotRecorded };
+inline constexpr TrackKind kLastTrackKind = TrackKind::NotRecorded;
+
+// The kind among the first ten, which older run files and other tools know. Rows of one broad kind are drawn alike.
+constexpr TrackKind broad_kind(TrackKind kind) {
+  if (kind <= TrackKind::Other) return kind;
+  if (kind == TrackKind::Ranges || kind == TrackKind::ProgramSteps) return TrackKind::Phases;
+  return kind == TrackKind::Untraced ? TrackKind::Overhead : TrackKind::Other;
+}
 
 using MeaningTimes = std::array<int64_t, kMeanings>;  // ns by Meaning
 
@@ -126,9 +139,18 @@ struct CounterPoint {
   TimeNs time;
   double value;
 };
+// Run files store these numbers. Loss and TestLoss are curves of the loss chart, beside the losses in the metrics and in the
+// evaluations. LossName and TestLossName have one point: their name is the name of the losses there. Dram: reads or writes as a
+// share of the peak.
+enum class CounterKind : uint8_t { Other, Loss, TestLoss, LossName, TestLossName, MemoryUsed, MemoryReserved, PoolUsed, PoolReserved,
+                                   Dram };
+inline constexpr CounterKind kLastCounterKind = CounterKind::Dram;
+constexpr bool is_loss_curve(CounterKind kind) { return kind >= CounterKind::Loss && kind <= CounterKind::TestLossName; }
+
 struct CounterTrack {
   std::string name;                 // "memory used"
   std::string unit;                 // "B", "%"
+  CounterKind kind = CounterKind::Other;
   std::deque<CounterPoint> points;  // steps: a value holds until the next point
 };
 
@@ -178,7 +200,7 @@ class Trace {
 
   // Finds or adds a track.
   TrackId track(TrackKind kind, std::string_view name, std::string_view group, int depth = 0, int rank = -1);
-  TrackId counter(std::string_view name, std::string_view unit);
+  TrackId counter(std::string_view name, std::string_view unit, CounterKind kind = CounterKind::Other);
 
   // Expects nearly sorted input. Inserts a late span at its place.
   void append(TrackId track, const Span& span);

@@ -68,7 +68,7 @@ void append(Trace& trace, TraceBatch&& batch) {
     trace.append(id, track.spans);
   }
   for (const BatchCounter& counter : batch.counters) {
-    const TrackId id = trace.counter(counter.name, counter.unit);
+    const TrackId id = trace.counter(counter.name, counter.unit, counter.kind);
     trace.append_counter(id, counter.points);
   }
   append_memory(trace, batch);
@@ -139,13 +139,13 @@ DetailId BatchBuilder::add(Shape& shape) {
   return shape.id;
 }
 
-void BatchBuilder::counter(std::string_view name, std::string_view unit, CounterPoint point) {
+void BatchBuilder::counter(std::string_view name, std::string_view unit, CounterPoint point, CounterKind kind) {
   const uint64_t hash = mixed(0, name);
   const int64_t known =
       counter_places_.find(hash, [&](size_t place) { return current_.counters[place].name == name; });
   if (known >= 0) return current_.counters[static_cast<size_t>(known)].points.push_back(point);
   counter_places_.add(hash, current_.counters.size());
-  current_.counters.push_back({std::string(name), std::string(unit), {point}});
+  current_.counters.push_back({std::string(name), std::string(unit), kind, {point}});
 }
 
 uint8_t BatchBuilder::memory_source(std::string_view name) {
@@ -261,7 +261,7 @@ TraceBatch whole_batch(const Trace& trace) {
       }
   }
   for (const CounterTrack& counter : trace.counters())
-    for (const CounterPoint& point : counter.points) builder.counter(counter.name, counter.unit, point);
+    for (const CounterPoint& point : counter.points) builder.counter(counter.name, counter.unit, point, counter.kind);
   for (MemoryEvent event : trace.memory()) {
     event.op = op(event.op);
     event.source = builder.memory_source(event.source < trace.memory_sources.size() ? trace.memory_sources[event.source] : "");

@@ -35,6 +35,7 @@ struct BatchTrack {
 
 struct BatchCounter {
   std::string name, unit;
+  CounterKind kind = CounterKind::Other;
   std::vector<CounterPoint> points;
 };
 
@@ -89,7 +90,7 @@ class BatchBuilder {
   NameId id(Name& name) { return name.batch == batch_ ? name.id : add(name); }
   DetailId id(Shape& shape) { return shape.batch == batch_ ? shape.id : add(shape); }
 
-  void counter(std::string_view name, std::string_view unit, CounterPoint point);
+  void counter(std::string_view name, std::string_view unit, CounterPoint point, CounterKind kind = CounterKind::Other);
   uint8_t memory_source(std::string_view name);
   void memory(const MemoryEvent& event) { current_.memory.push_back(event); }
   void allocations(const StepAllocations& counts);

@@ -35,7 +35,44 @@ CopyEnds split(std::string_view text, std::string_view arrow) {
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
+constexpr std::pair<CounterKind, std::string_view> kLossUnits[] = {{CounterKind::Loss, "loss"},
+                                                                   {CounterKind::TestLoss, "test loss"},
+                                                                   {CounterKind::LossName, "name of the loss"},
+                                                                   {CounterKind::TestLossName, "name of the test loss"}};
+
+// Names of counters may have the rank or the allocator before them.
+CounterKind kind_of_memory(std::string_view name) {
+  const bool used = contains(name, "used"), reserved = contains(name, "reserved");
+  if ((!used && !reserved) || contains(name, "device")) return CounterKind::Other;
+  if (name.starts_with("pool ")) return reserved ? CounterKind::PoolReserved : CounterKind::PoolUsed;
+  return reserved ? CounterKind::MemoryReserved : CounterKind::MemoryUsed;
+}
+
 }  // namespace
+
+TrackKind kind_of_row(TrackKind broad, std::string_view name) {
+  if (broad == TrackKind::Phases && name == kProgramSteps) return TrackKind::ProgramSteps;
+  if (broad == TrackKind::Phases && name.ends_with(" ranges")) return TrackKind::Ranges;
+  if (broad == TrackKind::Overhead && name == kUntracedTrack) return TrackKind::Untraced;
+  if (broad != TrackKind::Other) return broad;
+  if (name.starts_with(kSamplesOf)) return TrackKind::Samples;
+  if (name.starts_with(kLoaderTrack)) return TrackKind::Loader;
+  if (name.starts_with("collectives")) return TrackKind::Collectives;
+  if (name == kNotRecorded) return TrackKind::NotRecorded;
+  return name.ends_with("waits") ? TrackKind::StreamWaits : broad;
+}
+
+CounterKind kind_of_counter(std::string_view name, std::string_view unit) {
+  for (const auto& [kind, its_unit] : kLossUnits)
+    if (unit == its_unit) return kind;
+  if (unit == "B") return kind_of_memory(name);
+  return unit == "%" && (name == "DRAM read" || name == "DRAM write") ? CounterKind::Dram : CounterKind::Other;
+}
+
+std::string_view unit_of(CounterKind kind) {
+  const auto at = std::ranges::find(kLossUnits, kind, &std::pair<CounterKind, std::string_view>::first);
+  return at == std::end(kLossUnits) ? std::string_view() : at->second;
+}
 
 int64_t number_in(std::string_view text, int64_t otherwise) {
   const size_t begin = std::min(text.find_first_of("0123456789"), text.size());

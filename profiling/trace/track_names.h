@@ -11,18 +11,15 @@ namespace ws::prof {
 int64_t number_in(std::string_view text, int64_t otherwise);  // the first number in "stream 7 copies" or "GPU 0"
 std::string stream_name(int64_t stream);
 inline constexpr std::string_view kProgramSteps = "steps of the program";  // a row
-// Units of counters that are curves of the loss chart, beside the losses in the metrics and in the evaluations. The last
-// two have one point: they tell the names of the losses there.
-inline constexpr std::string_view kLossCurve = "loss", kTestLossCurve = "test loss";
-inline constexpr std::string_view kNamesLoss = "name of the loss", kNamesTestLoss = "name of the test loss";
-inline bool is_loss_curve(const CounterTrack& counter) {
-  return counter.unit == kLossCurve || counter.unit == kTestLossCurve || counter.unit == kNamesLoss || counter.unit == kNamesTestLoss;
-}
-// Rows of sampled stacks: "samples of MainThread". The name of each span is a stack.
+inline constexpr std::string_view kLoaderTrack = "loader worker ";         // the begin of a row's name
+inline constexpr std::string_view kNotRecorded = "not recorded";           // a row
+// The kind of a row or a counter whose source knows only its name: a run file of before version 5, another tool.
+TrackKind kind_of_row(TrackKind broad, std::string_view name);
+CounterKind kind_of_counter(std::string_view name, std::string_view unit);
+// The unit that a curve of the loss chart has. Older versions know it by its unit.
+std::string_view unit_of(CounterKind kind);
+// Rows of sampled stacks: "samples of MainThread".
 inline constexpr std::string_view kSamplesOf = "samples of ", kMainThread = "MainThread";
-inline bool is_sample_row(const Track& track) {
-  return track.kind == TrackKind::Other && track.name.starts_with(kSamplesOf);
-}
 inline std::string sampled_thread(const Track& track) { return track.name.substr(kSamplesOf.size()); }
 // Name of the row that holds waits for a stream, or for no particular stream (-1).
 // wait_name(): name of a wait by its type in CUPTI and Nsight Systems: 1 event, 2 stream waits for event,

@@ -306,8 +306,8 @@ TEST_F(CollectorGpuTest, WaitsStandWithTheirStream) {
     }
     cudaDeviceSynchronize();
   });
-  EXPECT_EQ(g.named(TrackKind::Other, "host waits for the stream").size(), 50u);
-  EXPECT_GE(g.named(TrackKind::Other, "host waits for the device").size(), 1u);
+  EXPECT_EQ(g.named(TrackKind::StreamWaits, "host waits for the stream").size(), 50u);
+  EXPECT_GE(g.named(TrackKind::StreamWaits, "host waits for the device").size(), 1u);
 }
 
 TEST_F(CollectorGpuTest, GraphsMadeBeforeTheCollectorDoNotHarmIt) {
@@ -394,7 +394,7 @@ TEST_F(CollectorGpuTest, UntracedStretchesAreMeasuredAndDrawn) {
   EXPECT_TRUE(cost.known());
   EXPECT_GT(cost.value, -0.1);
   EXPECT_LT(cost.value, 2);
-  EXPECT_GE(g.named(TrackKind::Overhead, "untraced on purpose").size(), 1u);
+  EXPECT_GE(g.named(TrackKind::Untraced, "untraced on purpose").size(), 1u);
   std::printf("tracing 5-op eager steps costs %.3f ± %.3f of a step\n", cost.value, cost.half_width);
 }
 

@@ -142,7 +142,7 @@ TEST_F(Recording, FindsTheRangesThatTheProgramNames) {
   for (const Track& track : trace.tracks())
     each_span(track, -kAlways, kAlways, [&](const Span& span) {
       if (track.kind == TrackKind::Steps) steps.push_back(span);
-      if (track.kind != TrackKind::Phases) return;
+      if (broad_kind(track.kind) != TrackKind::Phases) return;
       std::string name = trace.name(span.name);
       name = name.substr(0, name.find_last_not_of(" 0123456789") + 1);
       ranges[name].push_back(span), depths[name].insert(track.depth);

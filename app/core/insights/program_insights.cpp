@@ -95,15 +95,15 @@ class Program {
     for (size_t i = 0; i < tracks.size(); ++i)
       if (tracks[i].kind == TrackKind::Api && tracks[i].name.ends_with(kCalls)) see_calls(i);
     for (size_t i = 0; i < tracks.size(); ++i)
-      if (tracks[i].kind == TrackKind::Phases && tracks[i].name.ends_with(kRanges)) see_ranges(i);
+      if (tracks[i].kind == TrackKind::Ranges) see_ranges(i);
     see_other_waits();
     data_time_ = prof::CoveredTime(std::move(data_ranges_));
     for (auto& [line, ranges] : wait_ranges_) wait_times_.emplace(line, prof::CoveredTime(std::move(ranges)));
     for (size_t i = 0; i < tracks.size(); ++i) {
       if (tracks[i].kind == TrackKind::Steps) see_steps(i);
       if (prof::on_gpu(tracks[i])) see_gpu(i);
-      if (prof::is_sample_row(tracks[i]) && prof::sampled_thread(tracks[i]) == prof::kMainThread) see_samples(i);
-      if (tracks[i].kind == TrackKind::Other && tracks[i].name.starts_with("loader worker ")) see_worker(i);
+      if (tracks[i].kind == TrackKind::Samples && prof::sampled_thread(tracks[i]) == prof::kMainThread) see_samples(i);
+      if (tracks[i].kind == TrackKind::Loader) see_worker(i);
     }
   }
 

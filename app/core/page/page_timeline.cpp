@@ -32,7 +32,7 @@ struct Lane {
 };
 
 const char* kind_name(TrackKind kind) {
-  switch (kind) {
+  switch (prof::broad_kind(kind)) {
     case TrackKind::Steps: return "steps";
     case TrackKind::Phases: return "phases";
     case TrackKind::Stream: return "stream";
@@ -42,14 +42,14 @@ const char* kind_name(TrackKind kind) {
     case TrackKind::CpuThread: return "thread";
     case TrackKind::Overhead: return "overhead";
     case TrackKind::Inner: return "inside";
-    case TrackKind::Other: break;
+    default: break;
   }
   return "other";
 }
 
 Floor floor_of(const Lane& lane, bool gpu_steps, const std::set<std::string>& gpu_groups) {
   const TrackKind kind = lane.track->kind;
-  const bool marks = kind == TrackKind::Steps || (kind == TrackKind::Phases && !lane.track->name.ends_with(" ranges"));
+  const bool marks = kind == TrackKind::Steps || kind == TrackKind::Phases || kind == TrackKind::ProgramSteps;
   if (lane.own_steps || (marks && !gpu_steps)) return Floor::Marks;
   return kind == TrackKind::Inner || prof::on_gpu(*lane.track) || gpu_groups.contains(lane.track->group) ? Floor::Gpu : Floor::Host;
 }
@@ -57,7 +57,7 @@ Floor floor_of(const Lane& lane, bool gpu_steps, const std::set<std::string>& gp
 int place_of(TrackKind kind) {
   constexpr TrackKind kOrder[] = {TrackKind::Steps, TrackKind::Phases, TrackKind::Stream, TrackKind::Copies, TrackKind::GraphLaunches,
                                   TrackKind::Inner, TrackKind::Api,    TrackKind::CpuThread, TrackKind::Other, TrackKind::Overhead};
-  return static_cast<int>(std::ranges::find(kOrder, kind) - kOrder);
+  return static_cast<int>(std::ranges::find(kOrder, prof::broad_kind(kind)) - kOrder);
 }
 
 std::vector<Lane> lanes_of(const prof::Trace& trace, const prof::GpuSteps& on_gpu) {
@@ -171,19 +171,19 @@ Json curves_of(const PageRun& run, const prof::Trace& marks, prof::TimeNs begin,
   const auto add = [&](const char* group, const prof::CounterTrack& counter) {
     if (!counter.points.empty()) curves.push_back(curve(group, counter, begin, end));
   };
-  prof::CounterTrack losses{"loss", "", {}}, accuracy{"test accuracy", "%", {}};
+  prof::CounterTrack losses{"loss", "", prof::CounterKind::Loss, {}}, accuracy{"test accuracy", "%", prof::CounterKind::Other, {}};
   add_points(losses, run.data.metrics, steps, [](const prof::Metric& m) { return m.loss; });
   add_points(accuracy, run.data.evaluations, steps, [](const prof::Evaluation& e) { return 100 * e.test_accuracy; });
   add("loss", losses);
   for (const prof::CounterTrack& counter : trace.counters())
-    if (prof::is_loss_curve(counter) && counter.points.size() > 1) add("loss", counter);
+    if (prof::is_loss_curve(counter.kind) && counter.points.size() > 1) add("loss", counter);
   add("accuracy", accuracy);
   prof::MemoryCurves memory;
   memory.update(trace);
   add("memory", memory.used());
   add("memory", memory.reserved());
   for (const prof::CounterTrack& counter : trace.counters())
-    if (!prof::is_loss_curve(counter)) add(counter.unit == "B" ? "memory" : "counter", counter);
+    if (!prof::is_loss_curve(counter.kind)) add(counter.unit == "B" ? "memory" : "counter", counter);
   return curves;
 }
 

@@ -22,7 +22,7 @@ std::string block_name(const prof::StepLane& lane, const prof::Trace& trace, con
 }
 
 StepPicture::Lane drawn(const prof::StepLane& lane, const prof::Trace& trace, prof::StepWindowNs step) {
-  StepPicture::Lane out{lane.name, lane.track->kind, {}};
+  StepPicture::Lane out{lane.name, prof::broad_kind(lane.track->kind), {}};
   const double ns_a_column = static_cast<double>(step.end - step.begin) / kColumns;
   for (const prof::LodRect& rect : prof::lod(*lane.track, step.begin, step.end, kColumns)) {
     const bool one = rect.count == 1;

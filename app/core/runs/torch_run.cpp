@@ -154,7 +154,7 @@ void read_metrics(const fs::path& path, prof::RunData& run) {
 void find_steps(prof::Trace& trace) {
   std::vector<prof::Span> steps;
   for (const prof::Track& track : trace.tracks()) {
-    if (track.kind != prof::TrackKind::Phases) continue;
+    if (prof::broad_kind(track.kind) != prof::TrackKind::Phases) continue;
     prof::each_span(track, INT64_MIN / 2, INT64_MAX, [&](const prof::Span& span) {
       const std::string& name = trace.name(span.name);
       if (!name.starts_with("step ")) return;

@@ -30,7 +30,7 @@ std::vector<StepPainter::Lane> StepPainter::lanes(size_t index) const {
   const prof::StepWindowNs step = shown_.align == StepAlign::Start ? prof::StepWindowNs{} : shown_.windows[index];
   std::vector<Lane> all;
   for (prof::StepLane& lane : step_lanes(run.marks(), run.trace, step, shown_.small() ? 3 : 5)) {
-    const bool phases = lane.track->kind == prof::TrackKind::Phases, api = lane.track->kind == prof::TrackKind::Api;
+    const bool phases = prof::broad_kind(lane.track->kind) == prof::TrackKind::Phases, api = lane.track->kind == prof::TrackKind::Api;
     const double height = phases ? 17 : shown_.small() || shown_.tight ? 20 : api ? 24 : 28;
     all.push_back({std::move(lane), height});
   }
@@ -41,7 +41,7 @@ double StepPainter::ribbonHeight(size_t below) const {
   const auto phases = [this](size_t i) {
     const auto& tracks = shown_.runs[i].run->marks().tracks();
     return std::ranges::any_of(tracks,
-                               [](const prof::Track& t) { return t.kind == prof::TrackKind::Phases && t.spans > 0; });
+                               [](const prof::Track& t) { return prof::broad_kind(t.kind) == prof::TrackKind::Phases && t.spans > 0; });
   };
   if (!shown_.runs[below].run || !shown_.runs[below - 1].run || !phases(below) || !phases(below - 1)) return 6;
   return shown_.small() || shown_.tight ? 26 : 44;
@@ -85,7 +85,7 @@ void StepPainter::paintLane(StepCanvas& canvas, const QRectF& row, const Lane& l
     painter.fillRect(row.adjusted(0, 2, 0, -2), theme().idle);
   }
   const TimeRange view = shown_.runRange(index, shown_.range);
-  const bool phases = lane.track->kind == prof::TrackKind::Phases;
+  const bool phases = prof::broad_kind(lane.track->kind) == prof::TrackKind::Phases;
   // Text begins at the begin of the step: what is before it is under a veil.
   const double step_begin = canvas.scale.x(0);
   painter.setFont(ui_font(10.5, 500));
@@ -205,7 +205,7 @@ double StepPainter::paintRun(StepCanvas& canvas, double top, size_t index) const
   const double begin = top + SteppedRuns::kHead;
   double y = begin;
   for (const Lane& lane : lanes(index)) {
-    const double height = lane.height * (lane.track->kind == prof::TrackKind::Phases ? 1 : stretch_);
+    const double height = lane.height * (prof::broad_kind(lane.track->kind) == prof::TrackKind::Phases ? 1 : stretch_);
     paintLane(canvas, QRectF(canvas.plot.left(), y, canvas.plot.width(), height), lane, index);
     y += height;
   }
@@ -226,7 +226,7 @@ std::vector<StepPainter::Phase> StepPainter::phasesOf(const StepCanvas& canvas, 
   if (shown_.align == StepAlign::Start || window.end <= window.begin) return all;
   const prof::Trace& marks = shown_.runs[index].run->marks();
   for (const prof::Track& track : marks.tracks()) {
-    if (track.kind != prof::TrackKind::Phases || track.depth > 0) continue;  // a range inside of another one is part of it
+    if (prof::broad_kind(track.kind) != prof::TrackKind::Phases || track.depth > 0) continue;  // a range inside of another one is part of it
     prof::each_span(track, window.begin, window.end, [&](const prof::Span& span) {
       if (span.start < window.begin || all.size() >= 12) return;
       const auto x = [&](prof::TimeNs t) {

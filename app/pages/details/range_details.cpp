@@ -106,7 +106,7 @@ QString range_parts(const prof::Trace& trace, TimeRange range) {
 prof::TimeNs untraced_in(const prof::Trace& trace, TimeRange range) {
   prof::TimeNs all = 0;
   for (const prof::Track& track : trace.tracks())
-    if (track.kind == prof::TrackKind::Overhead && track.name == prof::kUntracedTrack)
+    if (prof::untraced(track))
       prof::for_each_span(track, range.begin, range.end, [&](const prof::Span& span) {
         all += std::min(span.end(), range.end) - std::max(span.start, range.begin);
         return true;

@@ -116,8 +116,7 @@ Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
 
 // A program without GPU work shows its own ranges as rows.
 bool holds(const prof::Track& track, prof::SpanKind kind) {
-  return kind == prof::SpanKind::Phase ? track.kind == prof::TrackKind::Phases && track.name.ends_with(" ranges")
-                                       : is_work(track);
+  return kind == prof::SpanKind::Phase ? track.kind == prof::TrackKind::Ranges : is_work(track);
 }
 
 bool calls_from(const prof::OpInfo& op, const std::string& line) {

@@ -333,7 +333,7 @@ void TimelineFollowTest::aPauseOfTracingIsNotShown() {
   test::add_steps(run.trace, test::StepStyle::GraphArena, 0, 100);
   const TimeNs rest = run.trace.last_time();
   const auto steps = run.trace.track(TrackKind::Steps, "steps", "CPU"),
-             untraced = run.trace.track(TrackKind::Overhead, prof::kUntracedTrack, "CPU");
+             untraced = run.trace.track(TrackKind::Untraced, prof::kUntracedTrack, "CPU");
   run.trace.append(untraced, span_at(run.trace, rest, 40 * kStep, SpanKind::Overhead, "untraced", 0));
   for (uint32_t i = 0; i < 40; ++i)
     run.trace.append(steps, span_at(run.trace, rest + i * kStep, kStep - 500, SpanKind::Step, "step", 101 + i));
@@ -380,7 +380,7 @@ void TimelineFollowTest::rangesOfTheFirstStepsAreQuiet() {
   const auto usual = build_lanes({{&trace, "run/x", "x", 0}}, {}).size();
   const TimeNs first = trace.first_time(), last = trace.last_time();
   for (const int depth : {0, 1, 2, 3}) {
-    const auto row = trace.track(TrackKind::Phases, "thread 1 ranges", "CPU", depth);
+    const auto row = trace.track(TrackKind::Ranges, "thread 1 ranges", "CPU", depth);
     trace.append(row, span_at(trace, first + depth, 900, SpanKind::Phase, "compile", 0));
     if (depth < 2) trace.append(row, span_at(trace, last - 5000 + depth, 900, SpanKind::Phase, "forward", 0));
   }
@@ -404,7 +404,7 @@ void TimelineFollowTest::stacksOfWaitingThreadsAreQuiet() {
       {"samples of Thread-2", "decode (/home/me/train.py:30)"}};
   for (const auto& [name, stack] : threads)
     for (int i = 0; i < 60; ++i)
-      trace.append(trace.track(TrackKind::Other, name, "CPU"), span_at(trace, trace.first_time() + i * 1000, 900, SpanKind::Other, stack, 0));
+      trace.append(trace.track(TrackKind::Samples, name, "CPU"), span_at(trace, trace.first_time() + i * 1000, 900, SpanKind::Other, stack, 0));
   QVERIFY2(titles().contains("stacks · MainThread"), qPrintable(titles().join(", ")));
   QVERIFY2(titles().contains("stacks · Thread-2"), qPrintable(titles().join(", ")));
   QVERIFY2(titles().contains("1 quiet row"), qPrintable(titles().join(", ")));

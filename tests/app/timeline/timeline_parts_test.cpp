@@ -3,6 +3,7 @@
 
 #include "app/widgets/theme.h"
 #include "app/timeline/timeline_pane.h"
+#include "profiling/trace/track_names.h"
 #include "tests/app/support/window_tests.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -271,7 +272,7 @@ void TimelinePartsTest::ranksComeBeforeTheCallsOfAll() {
   for (const int rank : {0, 1}) {
     prof::Span span{.start = 0, .duration = 9000};
     span.meaning = static_cast<uint64_t>(prof::Meaning::Communication);
-    collectives.append(collectives.track(prof::TrackKind::Other, "collectives", "GPU 0", 0, rank), span);
+    collectives.append(collectives.track(prof::TrackKind::Collectives, "collectives", "GPU 0", 0, rank), span);
   }
   settings.small = true;
   const auto lanes = build_lanes({{&collectives, "run/y", "y", 0}}, settings);
@@ -311,7 +312,7 @@ void TimelinePartsTest::poolsHaveALaneOfTheirOwn() {
   prof::Trace trace;
   trace.memory_sources = {"cudaMallocAsync"};
   for (const char* name : {"device memory used", "pool reserved", "pool used"})
-    trace.append_counter(trace.counter(name, "B"), {100, 4096});
+    trace.append_counter(trace.counter(name, "B", prof::kind_of_counter(name, "B")), {100, 4096});
   const auto curves = [&](const char* title, bool allocations) {
     const auto lanes = build_lanes({{&trace, "run/x", "x", 0, allocations}}, {});
     const auto lane = std::ranges::find(lanes, QString(title), &Lane::title);
@@ -326,7 +327,7 @@ void TimelinePartsTest::poolsHaveALaneOfTheirOwn() {
   QCOMPARE(curves("memory", false), (Curves{1, 2}));
   QCOMPARE(curves("pool", false), Curves());
   for (const char* name : {"memory reserved", "memory used"})  // a profiler counted all of it
-    trace.append_counter(trace.counter(name, "B"), {100, 8192});
+    trace.append_counter(trace.counter(name, "B", prof::kind_of_counter(name, "B")), {100, 8192});
   QCOMPARE(curves("memory", true), (Curves{3, 4}));
   QCOMPARE(curves("pool", true), (Curves{1, 2}));
 }

@@ -269,7 +269,7 @@ void FitTest::recordedProgramsCompared() {
     for (size_t op = 1; op < run->trace.ops.size(); ++op) run->trace.ops[op].stack = stack;
     ws::prof::Span sample;
     sample.duration = 1'000'000, sample.name = run->trace.intern(stack);
-    run->trace.append(run->trace.track(ws::prof::TrackKind::Other, "samples of MainThread", "CPU"), sample);
+    run->trace.append(run->trace.track(ws::prof::TrackKind::Samples, "samples of MainThread", "CPU"), sample);
     run->slot = -1, run->created = QDateTime::currentDateTime();
     window->workspace()->library()->adopt(run);
     window->workspace()->library()->setTicked(run, true);

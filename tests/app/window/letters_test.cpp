@@ -77,7 +77,7 @@ void LettersTest::fillEveryPage(MainWindow& window) {
   Run* run = window.workspace()->shownRun();
   QVERIFY(run);
   ws::prof::Trace& trace = run->trace;
-  const auto row = trace.track(ws::prof::TrackKind::Other, "samples of MainThread", "CPU");
+  const auto row = trace.track(ws::prof::TrackKind::Samples, "samples of MainThread", "CPU");
   for (const auto& [share, stack] : {std::pair{3, "hot (train.py:3) < main (train.py:9)"},
                                      {1, "read_a_file_with_a_long_name (io.py:7) < main (train.py:11)"}}) {
     ws::prof::Span span;

@@ -329,7 +329,7 @@ void PanelsTest::theRoofIsWhatWasMeasured() {
   for (const char* ceiling : {"tf32 tensor cores", "fp16 and bf16 tensor cores", "L2"})
     QVERIFY2(said.join('\n').contains(ceiling), qPrintable(said.join('\n')));
   // Bytes that hardware counters saw stand beside the plan's bytes.
-  const prof::TrackId dram = run->trace.counter("DRAM read", "%");
+  const prof::TrackId dram = run->trace.counter("DRAM read", "%", prof::CounterKind::Dram);
   for (prof::TimeNs at = run->trace.first_time(); at < run->trace.last_time(); at += 100)
     run->trace.append_counter(dram, prof::CounterPoint{at, 30.0});
   panel.setRun(nullptr);

@@ -93,7 +93,7 @@ prof::TraceBatch training_step(uint32_t number, prof::TimeNs origin) {
     builder.row(track, row, group).spans.push_back(span);
   };
   const prof::TimeNs host = origin + number * kStep;
-  put(prof::TrackKind::Phases, prof::kProgramSteps, "CPU", prof::SpanKind::Phase, "step #", host, kStep);
+  put(prof::TrackKind::ProgramSteps, prof::kProgramSteps, "CPU", prof::SpanKind::Phase, "step #", host, kStep);
   put(prof::TrackKind::Api, "thread 1 calls", "CPU", prof::SpanKind::Api, "cudaLaunchKernel", host + 1000, 5000, prof::Meaning::Launch, number + 1);
   put(prof::TrackKind::Stream, "stream 7", "GPU 0", prof::SpanKind::Kernel, "gemm", host + kBehind, kStep * 4 / 5, prof::Meaning::Matrix, number + 1);
   return builder.finish();

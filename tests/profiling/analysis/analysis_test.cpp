@@ -208,7 +208,7 @@ TEST(KernelNames, NcclCommunicatesWhateverItReduces) {
 TEST(Breakdown, CollectivesAloneLeaveTheRestUnrecorded) {
   Made made;
   made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, 0, 1000);
-  made.add(TrackKind::Other, SpanKind::Op, Meaning::Communication, 100, 400);
+  made.add(TrackKind::Collectives, SpanKind::Op, Meaning::Communication, 100, 400);
   const std::vector<BreakdownPart> parts = parts_of(breakdown(made.trace, 0, 1000));
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_STREQ(part_name(parts[0].id), "communication");
@@ -298,7 +298,7 @@ TEST(Activity, AnUntracedStretchIsNeitherBusyNorIdle) {
   rest.start = 250;
   rest.duration = 500;
   rest.kind = static_cast<uint8_t>(SpanKind::Overhead);
-  const TrackId track = made.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU");
+  const TrackId track = made.trace.track(TrackKind::Untraced, kUntracedTrack, "CPU");
   made.trace.append(track, rest);
   rest.start = 500;  // they may touch and overlap
   made.trace.append(track, rest);

@@ -45,17 +45,17 @@ class ProgramTables : public ::testing::Test {
     span(TrackKind::Stream, "stream 7", 0, SpanKind::Kernel, begin, end, "gemm", tag);
   }
   void range(int depth, TimeNs begin, TimeNs end, OpTag tag) {
-    span(TrackKind::Phases, "thread 5 ranges", depth, SpanKind::Phase, begin, end, trace.ops[tag].name.c_str(), tag);
+    span(TrackKind::Ranges, "thread 5 ranges", depth, SpanKind::Phase, begin, end, trace.ops[tag].name.c_str(), tag);
   }
   void sample(TimeNs begin, TimeNs end, const char* stack) {
-    span(TrackKind::Other, "samples of MainThread", 0, SpanKind::Other, begin, end, stack, kNoOp);
+    span(TrackKind::Samples, "samples of MainThread", 0, SpanKind::Other, begin, end, stack, kNoOp);
   }
   void sample(TimeNs begin, TimeNs end, std::vector<CodeFrame> frames) {
     Span span;
     span.start = begin, span.duration = static_cast<uint64_t>(end - begin), span.kind = static_cast<uint64_t>(SpanKind::Other);
     const size_t count = frames.size();
     span.name = trace.intern(std::make_shared<CodeStack>(CodeStack{std::move(frames), count}));
-    trace.append(trace.track(TrackKind::Other, "samples of MainThread", "CPU"), span);
+    trace.append(trace.track(TrackKind::Samples, "samples of MainThread", "CPU"), span);
   }
   Trace trace;
 };
@@ -133,8 +133,8 @@ TEST_F(ProgramTables, TheRootOfAModelHoldsItsModules) {
 // A process that loads data is not sampled, but it reports each batch and where it was made.
 TEST_F(ProgramTables, LoaderProcessesStandBesideTheThreads) {
   sample(0, 1000, "wait (queue.py:3) < main (train.py:9)");
-  span(TrackKind::Other, "loader worker 0", 0, SpanKind::Other, 100, 700, "train.py:31 in __getitem__", kNoOp);
-  span(TrackKind::Other, "loader worker 0", 0, SpanKind::Other, 800, 900, "makes a batch", kNoOp);
+  span(TrackKind::Loader, "loader worker 0", 0, SpanKind::Other, 100, 700, "train.py:31 in __getitem__", kNoOp);
+  span(TrackKind::Loader, "loader worker 0", 0, SpanKind::Other, 800, 900, "makes a batch", kNoOp);
   const StackTexts all = texts(host_stacks(trace));
   EXPECT_EQ(all.at("loader worker 0;__getitem__ (train.py:31)"), 600);
   EXPECT_EQ(all.at("loader worker 0;makes a batch"), 100);

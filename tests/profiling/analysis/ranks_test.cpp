@@ -429,7 +429,7 @@ TEST(Ranks, AMissingRankIsARowThatWasNotRecorded) {
   made.ranks = 4, made.late_rank = 3;
   Trace trace;
   made.add([&](int) -> Trace& { return trace; }, [](int rank) { return rank < 2 ? rank : rank + 1; });
-  trace.track(TrackKind::Other, "not recorded", "rank 5", 0, 5);
+  trace.track(TrackKind::NotRecorded, "not recorded", "rank 5", 0, 5);
   const RankReport report = rank_report(trace);
   ASSERT_EQ(report.ranks.size(), 6u);
   EXPECT_FALSE(report.ranks[2].recorded);
@@ -681,7 +681,7 @@ TEST(Ranks, CollectivesOfTheHostAreComparedAcrossThreads) {
       span.meaning = static_cast<uint8_t>(Meaning::Communication);
       span.name = trace.intern("gloo:all_reduce");
       span.step = step + 1;
-      trace.append(trace.track(TrackKind::Phases, thread, "CPU", 0, static_cast<int>(rank)), span);
+      trace.append(trace.track(TrackKind::Ranges, thread, "CPU", 0, static_cast<int>(rank)), span);
     }
   }
   const RankReport report = rank_report(trace);
@@ -706,7 +706,7 @@ TEST(Ranks, RangesLeaveSpaceForKernels) {
     span.start = 1000, span.duration = 100, span.kind = static_cast<uint64_t>(span_kind), span.name = trace.intern(name);
     trace.append(trace.track(kind, name, "CPU", depth), span);
   };
-  for (int depth = 0; depth < 6; ++depth) add(TrackKind::Phases, "thread 1 ranges", depth, SpanKind::Phase);
+  for (int depth = 0; depth < 6; ++depth) add(TrackKind::Ranges, "thread 1 ranges", depth, SpanKind::Phase);
   add(TrackKind::Stream, "stream 7", 0, SpanKind::Kernel);
   const std::vector<StepLane> lanes = step_lanes(trace, trace, {}, 5);
   ASSERT_EQ(lanes.size(), 3u);
@@ -724,9 +724,9 @@ TEST(Ranks, ATypicalStepHasItsTimedCollectives) {
     span.meaning = static_cast<uint64_t>(meaning), span.name = trace.intern(std::string(name));
     trace.append(trace.track(kind, std::string(name), "CPU", 0), span);
   };
-  add(TrackKind::Phases, "steps of the program", SpanKind::Phase, Meaning::Other);
-  add(TrackKind::Other, "collectives", SpanKind::Op, Meaning::Communication);
-  add(TrackKind::Other, "stream 7 waits", SpanKind::Sync, Meaning::Sync);
+  add(TrackKind::ProgramSteps, "steps of the program", SpanKind::Phase, Meaning::Other);
+  add(TrackKind::Collectives, "collectives", SpanKind::Op, Meaning::Communication);
+  add(TrackKind::StreamWaits, "stream 7 waits", SpanKind::Sync, Meaning::Sync);
   const std::vector<StepLane> lanes = step_lanes(trace, trace, {}, 5);
   ASSERT_EQ(lanes.size(), 1u);
   EXPECT_EQ(lanes[0].name, "collectives");

@@ -59,7 +59,7 @@ struct Program {
     for (int i = 0; i < steps; ++i) step(false);
     std::string row = kUntracedTrack;
     row.insert(0, "CPU ");
-    put(TrackKind::Overhead, row, span_at(SpanKind::Overhead, 9, begin, now));
+    put(TrackKind::Untraced, row, span_at(SpanKind::Overhead, 9, begin, now));
   }
 };
 
@@ -94,7 +94,7 @@ TEST(StepFinder, TheStepTimeIsTheOneThatOpeningTheRunComputes) {
   run.trace.append(run.trace.track(TrackKind::Steps, "steps", "CPU"), found.spans(run.trace.intern("step")));
   run.trace.append(run.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), span_at(SpanKind::Kernel, 0, 0, program.now));
   for (const FoundStep& rest : found.untraced)
-    run.trace.append(run.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), span_at(SpanKind::Overhead, 0, rest.start, rest.end));
+    run.trace.append(run.trace.track(TrackKind::Untraced, kUntracedTrack, "CPU"), span_at(SpanKind::Overhead, 0, rest.start, rest.end));
   EXPECT_DOUBLE_EQ(run_stats(run).step_time.us.value, time.us.value);
   EXPECT_DOUBLE_EQ(run_stats(run).step_time.p95_us, time.p95_us);
 }
@@ -103,7 +103,7 @@ TEST(StepFinder, TheHostsMarksAreAStepTimeOnlyWhereNoGpuWorks) {
   StepFinder finder;
   std::vector<Span> ranges;
   for (int i = 0; i < 20; ++i) ranges.push_back(span_at(SpanKind::Phase, 0, i * 200, i * 200 + 150));
-  finder.take(TrackKind::Phases, "CPU ranges", ranges, std::vector<std::string>{"step"});
+  finder.take(TrackKind::Ranges, "CPU ranges", ranges, std::vector<std::string>{"step"});
   const FoundSteps found = finder.find();
   EXPECT_EQ(found.steps.size(), 20u);
   EXPECT_FALSE(step_time(found).known());
@@ -136,7 +136,7 @@ struct Ahead : Program {
     for (int i = 0; i < 3; ++i) step();  // to warm up
     now = 20'000;
     for (int i = 0; i < ranges; ++i)
-      put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, now + i * 200, now + i * 200 + 150));
+      put(TrackKind::Ranges, "CPU ranges", span_at(SpanKind::Phase, 7, now + i * 200, now + i * 200 + 150));
     now += 200 * ranges;
   }
 };
@@ -199,7 +199,7 @@ TEST(StepFinder, CallsShowWhatRanForARange) {
   uint32_t number = program.call;
   for (int i = 0; i < 40; ++i, host += 200) {
     for (uint32_t k = 0; k < kernels_of(i); ++k) program.launch(host + 10 * (k + 1), number++);
-    program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, host, host + 150));
+    program.put(TrackKind::Ranges, "CPU ranges", span_at(SpanKind::Phase, 7, host, host + 150));
   }
   program.now = host;
   std::vector<FoundStep> truth;
@@ -236,9 +236,9 @@ TEST(StepFinder, RangesThatNameStepsComeFirst) {
   for (int i = 0; i < 50; ++i) {
     const TimeNs begin = program.now;
     program.step();
-    program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, begin, program.now));
-    program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, begin + 10, program.now - 10));
-    program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 8, begin, program.now));
+    program.put(TrackKind::Ranges, "CPU ranges", span_at(SpanKind::Phase, 7, begin, program.now));
+    program.put(TrackKind::Ranges, "CPU ranges", span_at(SpanKind::Phase, 7, begin + 10, program.now - 10));
+    program.put(TrackKind::Ranges, "CPU ranges", span_at(SpanKind::Phase, 8, begin, program.now));
   }
   const FoundSteps found = program.finder.find();
   ASSERT_EQ(found.steps.size(), 50u) << "a range inside of another one is no step of its own";
@@ -262,7 +262,7 @@ TEST(StepFinder, EachRankOfAProcessHasItsSteps) {
       const TimeNs host = 1000 + 5000 * step, gpu = host + 100 + 100'000 * rank;
       const auto launch = static_cast<uint32_t>(2 * step + rank + 1);
       const std::string number = std::to_string(rank);
-      put(rank, TrackKind::Phases, "CPU thread " + number + " ranges", span_at(SpanKind::Phase, 7, host, host + 90));
+      put(rank, TrackKind::Ranges, "CPU thread " + number + " ranges", span_at(SpanKind::Phase, 7, host, host + 90));
       put(-1, TrackKind::Api, "CPU thread " + number + " calls", span_at(SpanKind::Api, 3, host + 10, host + 15), launch);
       put(rank, TrackKind::Stream, "GPU " + number + " stream 7", span_at(SpanKind::Kernel, 0, gpu, gpu + 700), launch);
       finders.take({.allocations = 1, .frees = 1});
@@ -400,7 +400,7 @@ struct Recorded {
     launch("CPU main", 0, host + 1000, kGpu / 3, forward);
     launch("CPU autograd", 1, host + 2000, kGpu - kGpu / 3, backward);
     host = waits ? gpu + 50'000 : host + kHost;
-    put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, begin, host));
+    put(TrackKind::Ranges, "CPU ranges", span_at(SpanKind::Phase, 7, begin, host));
   }
   // Those that the GPU has finished.
   void flush(std::vector<Span>& buffer, TimeNs until) {
@@ -478,7 +478,7 @@ TEST(StepsOfARunningProgram, FollowLaterFacts) {
   program.look();
   EXPECT_EQ(program.shown[9].end, before[9].end + 10);
   const size_t count = program.shown.size();
-  program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, 1000 + 2 * Recorded::kHost, 1000 + 6 * Recorded::kHost));
+  program.put(TrackKind::Ranges, "CPU ranges", span_at(SpanKind::Phase, 7, 1000 + 2 * Recorded::kHost, 1000 + 6 * Recorded::kHost));
   steps(2);
   ASSERT_GE(program.shown.size(), count - 3);
   EXPECT_EQ(program.shown[2].start, before[2].start);
@@ -533,7 +533,7 @@ TEST(StepFinder, TheProgramsMarksComeBeforeRangesAndRepetitions) {
     if (i % 10 != 0) mark.step = i + 1;  // an evaluation is no step
     program.step(), program.step();
     program.put(TrackKind::Steps, "CPU steps", mark);
-    program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, mark.start, mark.start + 4000));
+    program.put(TrackKind::Ranges, "CPU ranges", span_at(SpanKind::Phase, 7, mark.start, mark.start + 4000));
     EXPECT_TRUE(program.finder.so_far(program.now).steps.empty()) << "whoever follows it has the marks";
   }
   const FoundSteps found = program.finder.find();

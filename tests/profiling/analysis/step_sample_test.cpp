@@ -182,7 +182,7 @@ TEST(StepSample, LeavesOutWhatWasNotTracedOnPurpose) {
   }
   Span rest;
   rest.start = 100'995, rest.duration = 99'995, rest.kind = static_cast<uint64_t>(SpanKind::Overhead);
-  made.trace.append(made.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), rest);
+  made.trace.append(made.trace.track(TrackKind::Untraced, kUntracedTrack, "CPU"), rest);
   const StepSample sample = sample_steps(made.trace, 0);
   EXPECT_EQ(sample.parts.steps, 99 + 99) << "the last of each row only ends the one before it";
   EXPECT_EQ(part(sample.parts, Meaning::Matrix), 800 * sample.parts.steps);

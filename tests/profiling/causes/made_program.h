@@ -68,7 +68,7 @@ struct MadeProgramRun {
     now_step = step;
     if (program.data > 0) {
       const auto op = static_cast<OpTag>(program.kernels.size() + 1);
-      made.trace.append(made.trace.track(TrackKind::Phases, "thread 1 ranges", "CPU"), span(now, program.data, SpanKind::Phase, Meaning::Idle, "next batch", op));
+      made.trace.append(made.trace.track(TrackKind::Ranges, "thread 1 ranges", "CPU"), span(now, program.data, SpanKind::Phase, Meaning::Idle, "next batch", op));
       now += program.data;
     }
     for (size_t i = 0; i < program.kernels.size(); ++i) one_kernel(i);

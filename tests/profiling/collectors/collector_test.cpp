@@ -156,7 +156,7 @@ TEST(Collector, AWindowOfStepsIsTracedAndTheRestSaySo) {
     each_span(track, -kAlways, kAlways, [&](const Span& span) {
       if (track.kind == TrackKind::CpuThread) traced.push_back(span.step - 1);
       if (track.kind == TrackKind::Steps) steps.push_back(span);
-      if (track.kind == TrackKind::Overhead) untraced.emplace_back(span.start, span.end());
+      if (track.kind == TrackKind::Untraced) untraced.emplace_back(span.start, span.end());
     });
   ASSERT_EQ(traced.size(), 15u);
   for (const uint32_t step : traced) EXPECT_LT(step % 10, 3u);
@@ -382,7 +382,7 @@ TEST(Collector, ARestThatTheEndCutsShortIsDrawnToo) {
   for (const Track& track : trace.tracks())
     each_span(track, trace.first_time(), trace.last_time() + 1, [&](const Span& span) {
       if (track.kind == TrackKind::CpuThread) last_op = std::max(last_op, span.end());
-      if (track.kind == TrackKind::Overhead && track.name == kUntracedTrack) rest = std::max(rest, span.end());
+      if (untraced(track)) rest = std::max(rest, span.end());
     });
   EXPECT_GT(last_op, 0);
   EXPECT_GT(rest, last_op + 10'000'000);

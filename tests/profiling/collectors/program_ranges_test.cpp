@@ -45,7 +45,7 @@ Trace gathered(const std::function<void()>& work, TraceLevel level = TraceLevel:
 std::multimap<int, std::string> drawn(const Trace& trace) {
   std::multimap<int, std::string> names;
   for (const Track& track : trace.tracks())
-    if (track.kind == TrackKind::Phases)
+    if (broad_kind(track.kind) == TrackKind::Phases)
       each_span(track, -kAlways, kAlways, [&](const Span& span) { names.emplace(track.depth, trace.name(span.name)); });
   return names;
 }
@@ -291,7 +291,7 @@ TEST(ProgramRanges, BackwardRangesComeFromTheModulesThatMadeTheirNumbers) {
   std::map<std::string, int> counts;
   std::map<std::string, uint64_t> longest;
   for (const Track& track : trace.tracks())
-    if (track.kind == TrackKind::Phases)
+    if (broad_kind(track.kind) == TrackKind::Phases)
       each_span(track, -kAlways, kAlways, [&](const Span& span) {
         if (trace.ops[span.op].phase != "backward") return;
         ++counts[trace.ops[span.op].layer];
@@ -453,7 +453,7 @@ TEST(CaptureRanges, OnlyWhatIsInsideIsRecorded) {
   const auto gaps = spans_on(trace, [](const Track& track) { return untraced(track); });
   ASSERT_EQ(gaps.size(), 1u) << "neither before the first range nor after the last one";
   EXPECT_GT(gaps[0].duration, 5u * 3'000'000);
-  for (const Span& span : spans_on(trace, [](const Track& track) { return track.kind == TrackKind::Phases; }))
+  for (const Span& span : spans_on(trace, [](const Track& track) { return broad_kind(track.kind) == TrackKind::Phases; }))
     EXPECT_TRUE(span.end() <= gaps[0].start || span.start >= gaps[0].end()) << trace.name(span.name);
 }
 
@@ -479,7 +479,7 @@ TEST(CaptureRanges, ARangeOfAnotherThreadEndsWithTheCapture) {
   const auto gaps = spans_on(trace, [](const Track& track) { return untraced(track); });
   ASSERT_EQ(gaps.size(), 1u);
   TimeNs ended = 0;
-  for (const Span& span : spans_on(trace, [](const Track& track) { return track.kind == TrackKind::Phases; }))
+  for (const Span& span : spans_on(trace, [](const Track& track) { return broad_kind(track.kind) == TrackKind::Phases; }))
     if (trace.name(span.name) == "open for long") ended = span.end();
   EXPECT_EQ(ended, gaps[0].start);
   EXPECT_EQ(drawn(trace).count(0), 2u);

@@ -243,7 +243,7 @@ TEST_F(Parsed, WaitsStandWithTheStreamThatWasWaitedFor) {
   const Trace trace = finish();
   std::map<std::string, std::string> waits;
   for (const Track& track : trace.tracks()) {
-    if (track.kind != TrackKind::Other) continue;
+    if (track.kind != TrackKind::StreamWaits) continue;
     const Span& span = track.blocks[0].spans[0];
     EXPECT_EQ(span.span_kind(), SpanKind::Sync);
     waits[track.group + ", " + track.name] = trace.name(span.name);
@@ -520,7 +520,7 @@ struct RecordedTraining {
     const int now = made++;
     Span range;
     range.start = now * 1'000'000, range.duration = 1'000'000, range.kind = static_cast<uint64_t>(SpanKind::Phase);
-    mark(TrackKind::Phases, kProgramSteps, "step #", range);
+    mark(TrackKind::ProgramSteps, kProgramSteps, "step #", range);
     launch("thread 1 calls", static_cast<uint32_t>(2 * now + 1), range.start + 1000);
     launch("thread 2 calls", static_cast<uint32_t>(2 * now + 2), range.start + 5000);
     if (const int ran = now - kBehind - 1; ran >= 0) {

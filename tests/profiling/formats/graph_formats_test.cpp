@@ -249,7 +249,7 @@ TEST_F(GraphFormats, RowsOfTheHostKeepTheirNamesAndKinds) {
     const Span s = span_of(trace, kind, Meaning::Other, what, 1000 + 10 * depth, 500);
     trace.append(trace.track(row, name, group, depth), s);
   };
-  add(TrackKind::Overhead, kUntracedTrack, "CPU", SpanKind::Overhead, "not traced");
+  add(TrackKind::Untraced, kUntracedTrack, "CPU", SpanKind::Overhead, "not traced");
   add(TrackKind::Overhead, "profiler", "CPU", SpanKind::Overhead, "Buffer Flush");
   add(TrackKind::Phases, "phases", "CPU", SpanKind::Phase, "forward");
   add(TrackKind::Phases, "phases", "CPU", SpanKind::Phase, "fc1", 1);
@@ -258,7 +258,7 @@ TEST_F(GraphFormats, RowsOfTheHostKeepTheirNamesAndKinds) {
   add(TrackKind::CpuThread, "loader", "CPU", SpanKind::Other, "gather");
   add(TrackKind::Inner, "block 3", "GPU 0", SpanKind::Inner, "fc1");
   add(TrackKind::Steps, "steps", "", SpanKind::Step, "step");
-  add(TrackKind::Other, "stream 13 waits", "GPU 0", SpanKind::Sync, "host waits for the stream");
+  add(TrackKind::StreamWaits, "stream 13 waits", "GPU 0", SpanKind::Sync, "host waits for the stream");
   const auto rows = [](const Trace& of) {
     std::set<std::string> lines;
     for (const Track& t : of.tracks())

@@ -118,7 +118,7 @@ struct SampledRun {
       Span span;
       span.start = static_cast<TimeNs>(i) * 1000, span.duration = 500 + i, span.kind = static_cast<uint8_t>(SpanKind::Other);
       span.name = i % 3 == 1 ? run.trace.intern("makes a batch") : run.trace.intern(stack);
-      run.trace.append(run.trace.track(TrackKind::Other, kRows[i / 3], "CPU"), span);
+      run.trace.append(run.trace.track(TrackKind::Samples, kRows[i / 3], "CPU"), span);
     }
   }
   void expect_same(const RunData& back) const {
@@ -134,7 +134,7 @@ struct SampledRun {
     EXPECT_EQ(spans[2].name, spans[0].name);
     std::vector<std::string> rows;
     for (const Track& track : back.trace.tracks())
-      if (is_sample_row(track)) rows.push_back(track.name);
+      if (track.kind == TrackKind::Samples) rows.push_back(track.name);
     std::ranges::sort(rows);
     EXPECT_EQ(rows, std::vector<std::string>(kRows.begin(), kRows.end()));
   }
@@ -239,15 +239,15 @@ TEST_F(Interop, WaitsKeepTheirStream) {
   wait.start = 5'000'000, wait.duration = 7000, wait.correlation = 77;
   wait.kind = static_cast<uint8_t>(SpanKind::Sync), wait.meaning = static_cast<uint8_t>(Meaning::Sync);
   wait.name = run.trace.intern(wait_name(3));
-  run.trace.append(run.trace.track(TrackKind::Other, waits_name(13), "GPU 1"), wait);
+  run.trace.append(run.trace.track(TrackKind::StreamWaits, waits_name(13), "GPU 1"), wait);
   wait.name = run.trace.intern(wait_name(4));
-  run.trace.append(run.trace.track(TrackKind::Other, waits_name(-1), "GPU 1"), wait);
+  run.trace.append(run.trace.track(TrackKind::StreamWaits, waits_name(-1), "GPU 1"), wait);
   const uint64_t calls = trace_stats(run.trace).api_calls;
   export_run(run, path("a.json"));
   const Trace back = import_run(path("a.json")).trace;
   std::map<std::string, std::string> waits;
   for (const Track& track : back.tracks())
-    if (track.kind == TrackKind::Other) waits[track.group + ", " + track.name] = back.name(spans_of(track)[0].name);
+    if (track.kind == TrackKind::StreamWaits) waits[track.group + ", " + track.name] = back.name(spans_of(track)[0].name);
   EXPECT_EQ(waits, (std::map<std::string, std::string>{{"GPU 1, stream 13 waits", "host waits for the stream"},
                                                        {"GPU 1, waits", "host waits for the device"}}));
   EXPECT_EQ(trace_stats(back).api_calls, calls);

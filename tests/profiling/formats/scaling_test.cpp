@@ -259,17 +259,17 @@ void kernel_of_op(RunData& run, int i) {
                              Meaning::Matrix, 0, 0, stack_from_text("net.py:" + number(i) + " in f < train.py:" + number(i % 99) + " in main")});
   const auto op = static_cast<OpTag>(1 + i % kOps);
   put(run.trace, TrackKind::Api, "CUDA API", SpanKind::Api, "cudaLaunchKernel", i);
-  put(run.trace, TrackKind::Phases, "thread 1 ranges", SpanKind::Phase, "range " + number(i), i, op);
+  put(run.trace, TrackKind::Ranges, "thread 1 ranges", SpanKind::Phase, "range " + number(i), i, op);
   put(run.trace, TrackKind::Stream, "stream 7", SpanKind::Kernel, "kernel" + number(i), i, op);
 }
 void range_on_the_cpu(RunData& run, int i) {
-  put(run.trace, TrackKind::Phases, "thread 1 ranges", SpanKind::Phase, "range " + number(i), i);
+  put(run.trace, TrackKind::Ranges, "thread 1 ranges", SpanKind::Phase, "range " + number(i), i);
 }
 void thread(RunData& run, int i) {
   put(run.trace, TrackKind::CpuThread, "thread " + number(i), SpanKind::Op, "op", i);
 }
 void stack(RunData& run, int i) {
-  put(run.trace, TrackKind::Other, "samples of MainThread", SpanKind::Other, "f" + number(i) + " (a.py:" + number(i) + ") < main (a.py:9)", i);
+  put(run.trace, TrackKind::Samples, "samples of MainThread", SpanKind::Other, "f" + number(i) + " (a.py:" + number(i) + ") < main (a.py:9)", i);
   if (i % 10 == 0) kernel(run, i);
 }
 // Samples that all go on until the end.
@@ -277,7 +277,7 @@ void long_stack(RunData& run, int i) {
   stack(run, i);
   Span span;
   span.start = 10 * i, span.duration = 10'000'000, span.name = run.trace.intern("main (a.py:9)");
-  run.trace.append(run.trace.track(TrackKind::Other, "samples of worker", "CPU"), span);
+  run.trace.append(run.trace.track(TrackKind::Samples, "samples of worker", "CPU"), span);
 }
 // Each launch below as many calls as are kept, in 100 different ways.
 void deep_stack(RunData& run, int i) {

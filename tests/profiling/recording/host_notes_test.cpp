@@ -60,9 +60,9 @@ TEST(HostNotes, ASecondLossIsACurveOfItsOwn) {
   NotesReader::Rows rows = reader.read(notes.take(), 0, summary);
   ASSERT_EQ(rows.batch.counters.size(), 2u);
   EXPECT_EQ(rows.batch.counters[0].name, "train/loss");
-  EXPECT_EQ(rows.batch.counters[0].unit, kNamesLoss);
+  EXPECT_EQ(rows.batch.counters[0].kind, CounterKind::LossName);
   EXPECT_EQ(rows.batch.counters[1].name, "train/train_loss");
-  EXPECT_EQ(rows.batch.counters[1].unit, kLossCurve);
+  EXPECT_EQ(rows.batch.counters[1].kind, CounterKind::Loss);
   EXPECT_EQ(reader.last().metrics.at(0).loss, 0.5);
   EXPECT_EQ(summary.train_loss, 0.5);
 }

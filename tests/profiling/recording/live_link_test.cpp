@@ -177,7 +177,7 @@ TEST(BatchBytes, StacksOfSamplesAreWhole) {
   builder.row(TrackKind::Other, "ranges", "CPU").spans.push_back(span);
   for (int i = 0; i < 2; ++i) {
     span.start = i, span.name = builder.id(builder.name(stack));
-    builder.row(TrackKind::Other, "samples of MainThread", "CPU").spans.push_back(span);
+    builder.row(TrackKind::Samples, "samples of MainThread", "CPU").spans.push_back(span);
   }
   const std::string bytes = encode_batch(builder.finish());
   Trace trace;
@@ -347,7 +347,7 @@ TEST(Following, StepsComeWhileItRuns) {
       Span range;
       range.start = 1000 * ++made, range.duration = 1000, range.kind = static_cast<uint64_t>(SpanKind::Phase);
       range.name = builder.id(builder.name("step #"));
-      builder.row(TrackKind::Phases, kProgramSteps, "CPU").spans.push_back(range);
+      builder.row(TrackKind::ProgramSteps, kProgramSteps, "CPU").spans.push_back(range);
       if (uses == Host) return builder.finish();
       Span launch = range;
       launch.duration = 10, launch.kind = static_cast<uint64_t>(SpanKind::Api), launch.meaning = static_cast<uint64_t>(Meaning::Launch);

@@ -105,7 +105,7 @@ Trace stream_with_a_pause(TimeNs pause) {
     trace.append(stream, span);
   }
   span.start = 4'000'000, span.duration = 10'000, span.kind = static_cast<uint8_t>(SpanKind::Overhead);
-  trace.append(trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), span);
+  trace.append(trace.track(TrackKind::Untraced, kUntracedTrack, "CPU"), span);
   return trace;
 }
 

@@ -163,7 +163,7 @@ TEST_F(HostileRunFile, ALongNameIsCut) {
 
 // The number of a track becomes a part of the numbers of its blocks.
 TEST_F(HostileRunFile, ATrackOfAnyNumber) {
-  change("INSERT INTO tracks VALUES(9223372036854775807, 1, 'far', 'GPU 0', 0, -1), (-5, 1, 'below', 'GPU 0', 0, -1)");
+  change("INSERT INTO tracks VALUES(9223372036854775807, 1, 'far', 'GPU 0', 0, -1, 1), (-5, 1, 'below', 'GPU 0', 0, -1, 1)");
   RunFileReader reader(path);
   Trace trace = reader.trace();
   for (const Track& track : trace.tracks()) EXPECT_THAT(track.name, testing::AllOf(testing::Ne("far"), testing::Ne("below")));

@@ -319,6 +319,67 @@ TEST_F(RunFile, KeepsTheRankOfTracksAndReadsFilesWithoutIt) {
   EXPECT_EQ(old.tracks()[0].rank, -1);
 }
 
+// Files of before version 5 have only a broad kind of a row, and only the unit of a counter.
+TEST_F(RunFile, KeepsTheKindsOfRowsAndCounters) {
+  using enum TrackKind;
+  const std::pair<TrackKind, std::string> kRows[] = {{Steps, "steps"},
+                                                     {Phases, "phases"},
+                                                     {Stream, "stream 7"},
+                                                     {Copies, "stream 7 copies"},
+                                                     {GraphLaunches, "stream 7 graphs"},
+                                                     {Api, "thread 5 calls"},
+                                                     {CpuThread, "thread 5"},
+                                                     {Overhead, "profiler"},
+                                                     {Inner, "SM 017 warp 03"},
+                                                     {Other, "something else"},
+                                                     {Ranges, "thread 5 ranges"},
+                                                     {ProgramSteps, std::string(kProgramSteps)},
+                                                     {Samples, "samples of MainThread"},
+                                                     {Loader, "loader worker 3"},
+                                                     {Collectives, "collectives, stream 2"},
+                                                     {StreamWaits, "stream 7 waits"},
+                                                     {StreamWaits, "waits"},
+                                                     {Untraced, kUntracedTrack},
+                                                     {NotRecorded, "not recorded"}};
+  const std::tuple<CounterKind, std::string, std::string> kCounters[] = {
+      {CounterKind::Loss, "value loss", "loss"},
+      {CounterKind::TestLoss, "best", "test loss"},
+      {CounterKind::LossName, "policy loss", "name of the loss"},
+      {CounterKind::TestLossName, "val/loss", "name of the test loss"},
+      {CounterKind::MemoryUsed, "rank 3 · memory used", "B"},
+      {CounterKind::MemoryReserved, "memory reserved", "B"},
+      {CounterKind::PoolUsed, "pool used", "B"},
+      {CounterKind::PoolReserved, "pool reserved", "B"},
+      {CounterKind::Other, "device memory used", "B"},
+      {CounterKind::Other, "SM active", "%"},
+      {CounterKind::Dram, "DRAM read", "%"},
+      {CounterKind::Dram, "DRAM write", "%"},
+      {CounterKind::Other, "GPU clock", "%"},
+      {CounterKind::Other, "sent", "B"},
+      {CounterKind::Other, "memory used", "pages"}};
+  Trace trace;
+  Span span;
+  span.duration = 10;
+  for (const auto& [kind, name] : kRows) trace.append(trace.track(kind, name, "CPU"), span);
+  for (const auto& [kind, name, unit] : kCounters) trace.append_counter(trace.counter(name, unit, kind), {1, 2});
+  trace.append(trace.track(Ranges, "of another name", "CPU"), span);
+  trace.append_counter(trace.counter("curve", "", CounterKind::TestLoss), {1, 2});
+  write_run(path, trace);
+  const auto check = [&](TrackKind last_row, CounterKind last_counter) {
+    const Trace back = RunFileReader(path).trace();
+    ASSERT_EQ(back.tracks().size(), std::size(kRows) + 1);
+    ASSERT_EQ(back.counters().size(), std::size(kCounters) + 1);
+    for (size_t i = 0; i < std::size(kRows); ++i) EXPECT_EQ(back.tracks()[i].kind, kRows[i].first) << kRows[i].second;
+    for (size_t i = 0; i < std::size(kCounters); ++i) EXPECT_EQ(back.counters()[i].kind, std::get<0>(kCounters[i])) << std::get<1>(kCounters[i]);
+    EXPECT_EQ(back.tracks().back().kind, last_row);
+    EXPECT_EQ(back.counters().back().kind, last_counter);
+  };
+  check(Ranges, CounterKind::TestLoss);
+  Database(path, Database::Mode::Update)
+      .exec("ALTER TABLE tracks DROP COLUMN row_kind; ALTER TABLE counters DROP COLUMN kind; PRAGMA user_version = 4");
+  check(Phases, CounterKind::Other);
+}
+
 OpTag op_on(Trace& trace, const char* name, std::shared_ptr<const CodeStack> stack) {
   trace.ops.push_back({name, "", "net", "forward", Meaning::Matrix, 0, 0, std::move(stack)});
   return static_cast<OpTag>(trace.ops.size() - 1);
@@ -343,7 +404,7 @@ TEST_F(RunFile, KeepsTheStacksOfOps) {
 TEST_F(RunFile, KeepsTheStacksOfSamples) {
   const auto stack = std::make_shared<CodeStack>(CodeStack{{{"/a > b < c/train.py", 60, "main"}, {"net.py", 12, "f (x)"}}, 2});
   Trace trace;
-  const TrackId row = trace.track(TrackKind::Other, "samples of MainThread", "CPU");
+  const TrackId row = trace.track(TrackKind::Samples, "samples of MainThread", "CPU");
   for (int i = 0; i < 3; ++i) {
     Span span;
     span.start = i, span.duration = 1, span.name = i == 1 ? trace.intern("makes a batch") : trace.intern(stack);

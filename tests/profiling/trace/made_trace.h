@@ -83,7 +83,7 @@ struct MadeTrace {
   TrackId steps = trace.track(TrackKind::Steps, "steps", "");
   TrackId api = trace.track(TrackKind::Api, "CUDA API", "CPU");
   TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
-  TrackId counter = trace.counter("memory used", "B");
+  TrackId counter = trace.counter("memory used", "B", CounterKind::MemoryUsed);
   TimeNs time = 1'000'000;
   uint32_t correlation = 0;
   std::mt19937 random{11};

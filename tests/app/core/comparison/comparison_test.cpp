@@ -195,7 +195,7 @@ TEST(Comparison, ACpuBesideAGpuHasItsCauses) {
   gpu.trace = std::move(MadeTrace(100, 20).trace);
   gpu.summary.device = "NVIDIA H200";
   cpu.trace.ops.push_back({"net", "", "net", "forward"}), cpu.trace.ops.push_back({"backward", "", "", "backward"});
-  const TrackId steps = cpu.trace.track(TrackKind::Steps, "steps", "CPU"), ranges = cpu.trace.track(TrackKind::Phases, "thread 5 ranges", "CPU");
+  const TrackId steps = cpu.trace.track(TrackKind::Steps, "steps", "CPU"), ranges = cpu.trace.track(TrackKind::Ranges, "thread 5 ranges", "CPU");
   for (int step = 0; step < 50; ++step) {
     Span span;
     span.start = step * 100'000, span.duration = 99'000, span.step = static_cast<uint32_t>(step + 1);
@@ -272,7 +272,7 @@ TEST(Comparison, WithoutStepsTheLongestTracedPartIsCompared) {
   Span rest;
   rest.start = 200, rest.duration = 4800;
   rest.kind = static_cast<uint8_t>(SpanKind::Overhead);
-  run.trace.append(run.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), rest);
+  run.trace.append(run.trace.track(TrackKind::Untraced, kUntracedTrack, "CPU"), rest);
   const Comparison c = compared(run, run);
   EXPECT_EQ(c.by_kind.a_ps, 290'000);
   ASSERT_EQ(c.kernels.size(), 1u);

@@ -36,13 +36,13 @@ class Recorded : public ::testing::Test {
     trace.append(trace.track(kind, row, kind == TrackKind::Stream ? "GPU 0" : "CPU"), span);
   }
   void range(TimeNs begin, TimeNs length, OpTag tag) {
-    add("thread 5 ranges", TrackKind::Phases, SpanKind::Phase, begin, length, "range", tag);
+    add("thread 5 ranges", TrackKind::Ranges, SpanKind::Phase, begin, length, "range", tag);
   }
   void call(TimeNs begin, TimeNs length, const char* name, SpanKind kind, OpTag tag) {
     add("thread 5 calls", TrackKind::Api, kind, begin, length, name, tag);
   }
   void sample(TimeNs begin, TimeNs length, const char* stack) {
-    add("samples of MainThread", TrackKind::Other, SpanKind::Other, begin, length, stack, kNoOp);
+    add("samples of MainThread", TrackKind::Samples, SpanKind::Other, begin, length, stack, kNoOp);
   }
   Insight first() {
     const std::vector<Insight> all = trace_insights(look_of(trace));
@@ -177,7 +177,7 @@ TEST_F(Recorded, SharesAreOfTheTracedTime) {
       call(start(step) + kMillisecond, 2'900'000, "cudaStreamSynchronize", SpanKind::Sync, reads);
       add("stream 7", TrackKind::Stream, SpanKind::Kernel, start(step) + 6 * kMillisecond, 4 * kMillisecond, "sgemm", kNoOp);
     } else {
-      add(kUntracedTrack, TrackKind::Overhead, SpanKind::Overhead, start(step), 10 * kMillisecond, "untraced on purpose", kNoOp);
+      add(kUntracedTrack, TrackKind::Untraced, SpanKind::Overhead, start(step), 10 * kMillisecond, "untraced on purpose", kNoOp);
     }
   }
   std::map<std::string, std::string> said;
@@ -199,7 +199,7 @@ TEST_F(Recorded, AWaitThatNoWindowSawIsNamed) {
       call(start(step) + 6 * kMillisecond, 1000, "cudaStreamSynchronize", SpanKind::Sync, reads);
       continue;
     }
-    add(kUntracedTrack, TrackKind::Overhead, SpanKind::Overhead, start(step), 10 * kMillisecond, "untraced on purpose", kNoOp);
+    add(kUntracedTrack, TrackKind::Untraced, SpanKind::Overhead, start(step), 10 * kMillisecond, "untraced on purpose", kNoOp);
     range(start(step) + kMillisecond, 3 * kMillisecond, list);
     if (step % 5 == 4) range(start(step) + 4 * kMillisecond, 4 * kMillisecond, item);
   }

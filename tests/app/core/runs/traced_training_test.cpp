@@ -354,7 +354,7 @@ struct MadeStretch {
     batch.names = {"step", "work"};
     batch.memory_sources = {"arena"};
     batch.tracks = {{prof::TrackKind::Steps, "steps", "CPU", 0, {}}, {prof::TrackKind::CpuThread, "work", "CPU", 0, {}}};
-    batch.counters.push_back({"memory used", "B", {}});
+    batch.counters.push_back({"memory used", "B", prof::CounterKind::MemoryUsed, {}});
     for (int64_t step = int64_t{number} * kSteps; step < int64_t{number + 1} * kSteps; ++step) {
       const prof::TimeNs begin = step * kStepNs;
       losses.push_back({.step = step, .loss = 1.0f, .finished_s = static_cast<double>(begin) * 1e-9});

@@ -20,7 +20,7 @@ void sample(prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end, const char
   prof::Span span;
   span.start = begin, span.duration = static_cast<uint64_t>(end - begin);
   span.kind = static_cast<uint64_t>(prof::SpanKind::Other), span.name = trace.intern(stack);
-  trace.append(trace.track(prof::TrackKind::Other, row, "CPU"), span);
+  trace.append(trace.track(prof::TrackKind::Samples, row, "CPU"), span);
 }
 
 struct ShownFlames {

@@ -186,7 +186,7 @@ void KernelsTest::collectivesWithoutKernelsHaveExecutions() {
   Kernels kernels;
   kernels.run = std::make_unique<Run>();
   prof::Trace& trace = kernels.run->trace;
-  const prof::TrackId track = trace.track(prof::TrackKind::Other, "collectives", "GPU 0");
+  const prof::TrackId track = trace.track(prof::TrackKind::Collectives, "collectives", "GPU 0");
   for (int i = 0; i < 7; ++i) {
     prof::Span span{.start = i * 10'000, .duration = 4000};
     span.kind = static_cast<uint64_t>(prof::SpanKind::Op), span.name = trace.intern("AllReduce");

@@ -465,7 +465,7 @@ void MemoryTest::aStoredRangeReportsHowBusyTheGpuWas() {
   prof::Span rest;
   rest.start = run->trace.last_time() - 3000, rest.duration = 2000;
   rest.kind = static_cast<uint64_t>(prof::SpanKind::Overhead), rest.name = run->trace.intern("untraced on purpose");
-  run->trace.append(run->trace.track(prof::TrackKind::Overhead, prof::kUntracedTrack, "CPU"), rest);
+  run->trace.append(run->trace.track(prof::TrackKind::Untraced, prof::kUntracedTrack, "CPU"), rest);
   {
     prof::RunFileWriter writer(path, {});
     writer.add(run->trace);

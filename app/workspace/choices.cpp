@@ -33,26 +33,6 @@ void follow_shape(RunSpec& spec) {
   }
 }
 
-// A reason begins with its value: "direct: a graph cannot capture cudaMalloc."
-std::string key_of(const RunSpec& spec, const std::string& reason) {
-  if (relevant(spec, "data.path"))
-    if (reason.starts_with(spec.data.name + ":")) return spec.data.path.empty() ? "data.path" : "data.label_column";
-  const std::string value = reason.substr(0, reason.find(": "));
-  for (const char* group : {"exec.", "model.", "data.", "train."})
-    for (const Field& f : fields())
-      if (f.key.starts_with(group) && relevant(spec, f.key) && field_text(spec, f.key) == value)
-        return std::string(f.key);
-  for (const Field& f : fields())  // or with the label of its field: "clip: the norm of all gradients..."
-    if (f.label == value) return std::string(f.key);
-  return "exec.device";
-}
-
-// Finds the field that the advice names.
-std::string key_of_shortage(const std::string& reason) {
-  if (reason.find("pinned loader") != std::string::npos) return "exec.loader";
-  return reason.find("a batch of ") != std::string::npos ? "train.batch" : "model.hidden";
-}
-
 }  // namespace
 
 // A table is checked before the training: its file, and the column that it names.
@@ -91,7 +71,7 @@ void Choices::useFile(const QString& path) {
 }
 
 Choices::Verdict Choices::verdict() const {
-  if (const auto why = why_invalid(spec_, cuda_)) return {*why, key_of(spec_, *why), 0, 0};
+  if (const auto why = why_invalid(spec_, cuda_)) return {why->text, why->key, 0, 0};
   if (spec_.data.name == "csv" && files_here_)
     if (const Verdict table = ofTable(); !table.problem.empty()) return table;
   const DataShape shape = data_shape(spec_.data);
@@ -101,7 +81,7 @@ Choices::Verdict Choices::verdict() const {
     if (!cuda_known_ || !shape.known()) return {};  // the network is checked already, its size later
     const DataSize size(shape.features(), shape.train, shape.test);
     const FreeMemory free = free_memory_for(spec_);
-    if (const auto why = why_it_does_not_fit(spec_, model, size, free)) return {*why, key_of_shortage(*why), 0, 0};
+    if (const auto why = why_it_does_not_fit(spec_, model, size, free)) return {why->text, why->key, 0, 0};
     if (free.on_gpu()) return {{}, {}, device_bytes_needed(spec_, model, size), free.device_bytes};
     return {{}, {}, host_bytes_needed(spec_, model, size, false), free.host_bytes};
   } catch (const Failure& problem) {

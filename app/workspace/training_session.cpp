@@ -102,7 +102,7 @@ class LocalTraining final : public TrainingWorker {
   void start() {
     thread_.reset(QThread::create([this] {
       try {
-        if (const auto why = why_invalid(spec_, device_info().cuda)) throw Failure(*why);
+        if (const auto why = why_invalid(spec_, device_info().cuda)) throw Failure(why->text);
         recorded_.run(*cache().get(spec_.data));
       } catch (const std::exception& problem) {
         failure_ = problem.what();
@@ -202,7 +202,7 @@ bool TrainingSession::mayStart(const RunSpec& spec) {
   }
   const auto why = cuda_ && !machine_ ? why_invalid(spec, *cuda_) : std::nullopt;
   if (why) {
-    fail(QString::fromStdString(*why));
+    fail(QString::fromStdString(why->text));
     return false;
   }
   problem_.clear();

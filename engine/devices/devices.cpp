@@ -160,7 +160,7 @@ std::unique_ptr<Executor> make_process_ranks(const RunSpec& spec, RankProcesses&
 
 std::unique_ptr<Executor> make_executor(const RunSpec& spec, RankProcesses* processes) {
   const DeviceInfo& device = device_info();
-  if (auto reason = why_invalid(spec, device.cuda)) throw Failure(*reason);
+  if (auto reason = why_invalid(spec, device.cuda)) throw Failure(reason->text);
   if (processes) return make_process_ranks(spec, *processes);
   const int ranks = ranks_of(spec);
 #ifdef WARPSIGHT_HAVE_CUDA
@@ -173,7 +173,7 @@ std::unique_ptr<Executor> make_executor(const RunSpec& spec, RankProcesses* proc
 }
 
 RankWorker::Connect prepare_rank(const RankRequest& request, RankProcesses& processes) {
-  if (auto reason = why_invalid(request.spec, device_info().cuda)) throw Failure(*reason);
+  if (auto reason = why_invalid(request.spec, device_info().cuda)) throw Failure(reason->text);
 #ifdef WARPSIGHT_HAVE_CUDA
   if (wants_cuda(request.spec)) {
     const cuda::ProcessRank mine = join_nccl(request, processes);

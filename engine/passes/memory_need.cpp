@@ -99,16 +99,17 @@ std::string biggest_layers(const Plan& plan) {
 }
 
 // Advice when a step needs more memory than is free.
-std::string step_advice(const RunSpec& spec, const Model& model, const DataSize& data, int64_t free_bytes,
-                        int64_t needed) {
+// Begins the sentence with what is missing.
+Refusal too_large(std::string text, const RunSpec& spec, const Model& model, const DataSize& data, int64_t free_bytes, int64_t needed) {
   const int64_t batch = batch_of(spec, data);
   const Plan plan = step_plan(spec, model, batch);
   const int64_t step = live_lower_bound(plan);
   if (step < needed / 8)  // a smaller batch would hardly help
-    return "the biggest: " + biggest_of(plan, [](const Buffer&) { return true; }) + "; make the layers narrower.";
-  return "a step of " + std::to_string(batch) + " rows takes " + bytes_text(step) +
-         " of it (" + (spec.model.layers.empty() ? "biggest: " + biggest_buffers(plan) : "by layer: " + biggest_layers(plan)) + "); " +
-         batch_advice(largest_batch(spec, model, batch, free_bytes - (needed - step))) + ".";
+    return {"model.hidden", text + "the biggest: " + biggest_of(plan, [](const Buffer&) { return true; }) + "; make the layers narrower."};
+  const int64_t fits = largest_batch(spec, model, batch, free_bytes - (needed - step));
+  text += "a step of " + std::to_string(batch) + " rows takes " + bytes_text(step) + " of it (" +
+          (spec.model.layers.empty() ? "biggest: " + biggest_buffers(plan) : "by layer: " + biggest_layers(plan)) + "); " + batch_advice(fits) + ".";
+  return {fits > 0 ? "train.batch" : "model.hidden", std::move(text)};
 }
 
 // Upper bound of the memory of a step, for any loader. A caching pool also needs space for segments: multiples of 2 MiB
@@ -172,27 +173,26 @@ int64_t device_bytes_needed(const RunSpec& spec, const Model& model, const DataS
   return state_bytes(spec, model) + training_bytes(spec, model, data) + set;
 }
 
-std::string out_of_memory_message(const RunSpec& spec, const Model& model, const DataSize& data, FreeMemory free) {
+Refusal out_of_memory(const RunSpec& spec, const Model& model, const DataSize& data, FreeMemory free) {
   const int64_t need = host_bytes_needed(spec, model, data, free.on_gpu());
   const std::string start =
       "The run needs " + bytes_text(need) + " of memory and " + bytes_text(free.host_bytes) + " are free; ";
-  if (free.on_gpu()) return start + "make the layers narrower.";  // the batch is on the GPU
-  return start + step_advice(spec, model, data, free.host_bytes, need);
+  if (free.on_gpu()) return {"model.hidden", start + "make the layers narrower."};  // the batch is on the GPU
+  return too_large(start, spec, model, data, free.host_bytes, need);
 }
 
-std::optional<std::string> why_it_does_not_fit(const RunSpec& spec, const Model& model, const DataSize& data,
-                                               FreeMemory free) {
+std::optional<Refusal> why_it_does_not_fit(const RunSpec& spec, const Model& model, const DataSize& data, FreeMemory free) {
   if (free.on_gpu()) {
     const int64_t need = device_bytes_needed(spec, model, data);
     const bool resident = spec.exec.loader == Loader::Resident;
-    if (need > free.device_bytes)
-      return std::string(resident ? "The model and its data need " : "The model needs ") + bytes_text(need) +
-             " on the GPU, which has " + bytes_text(free.device_bytes) + "; " +
-             (resident && set_bytes(data) > need / 2 ? "choose the pinned loader, which keeps the data on the host."
-                                                     : step_advice(spec, model, data, free.device_bytes, need));
+    const std::string start = std::string(resident ? "The model and its data need " : "The model needs ") + bytes_text(need) +
+                              " on the GPU, which has " + bytes_text(free.device_bytes) + "; ";
+    if (need > free.device_bytes && resident && set_bytes(data) > need / 2)
+      return Refusal{"exec.loader", start + "choose the pinned loader, which keeps the data on the host."};
+    if (need > free.device_bytes) return too_large(start, spec, model, data, free.device_bytes, need);
   }
   if (host_bytes_needed(spec, model, data, free.on_gpu()) <= free.host_bytes) return {};
-  return out_of_memory_message(spec, model, data, free);
+  return out_of_memory(spec, model, data, free);
 }
 
 }  // namespace ws

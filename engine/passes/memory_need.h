@@ -28,11 +28,10 @@ int64_t cpu_evaluation_rows(const Model& model);
 int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const DataSize& data, bool on_gpu);
 int64_t device_bytes_needed(const RunSpec& spec, const Model& model, const DataSize& data);
 
-// Returns one sentence, or nullopt if the run fits.
-std::optional<std::string> why_it_does_not_fit(const RunSpec& spec, const Model& model, const DataSize& data,
-                                               FreeMemory free);
-// The same sentence for a run that ran out of host memory, even if our estimate says that it fits.
-std::string out_of_memory_message(const RunSpec& spec, const Model& model, const DataSize& data, FreeMemory free);
+// Returns nullopt if the run fits.
+std::optional<Refusal> why_it_does_not_fit(const RunSpec& spec, const Model& model, const DataSize& data, FreeMemory free);
+// The same for a run that ran out of host memory, even if our estimate says that it fits.
+Refusal out_of_memory(const RunSpec& spec, const Model& model, const DataSize& data, FreeMemory free);
 
 // Parts of the message for a step that is too large.
 std::string biggest_buffers(const Plan& plan);  // the step's three largest buffers, with sizes

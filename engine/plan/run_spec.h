@@ -170,11 +170,17 @@ inline bool host_runs_ahead(const RunSpec& spec) {
   return spec.exec.launch != Launch::Eager || spec.exec.sync == SyncPolicy::OnRead;
 }
 
-// Returns why this combination cannot run, or nullopt if it can. The sentence begins with the value's name and is shown
-// beside the disabled choice. `cuda`: a GPU can be used here.
-std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda);
+// Why a combination of choices cannot run.
+struct Refusal {
+  std::string key;   // of the field to change
+  std::string text;  // one sentence; it begins with the value's name where another value would do
+  bool operator==(const Refusal&) const = default;
+};
+
+// Returns nullopt if this combination can run. `cuda`: a GPU can be used here.
+std::optional<Refusal> why_invalid(const RunSpec& spec, bool cuda);
 // Returns the reason to disable one other value of one field, or nullopt.
-std::optional<std::string> why_not(const RunSpec& spec, std::string_view key, std::string_view value, bool cuda);
+std::optional<Refusal> why_not(const RunSpec& spec, std::string_view key, std::string_view value, bool cuda);
 // For Device::Auto without a GPU: replaces every choice that needs a GPU and adds one sentence per replacement to
 // `notes`.
 RunSpec fit_to_machine(RunSpec spec, bool cuda, std::vector<std::string>& notes);

@@ -4,54 +4,54 @@
 namespace ws {
 namespace {
 
-using Reason = std::optional<std::string>;
+using Reason = std::optional<Refusal>;
 
 Reason needs_gpu(const RunSpec& s) {
-  if (s.exec.device == Device::Cuda) return "cuda: no NVIDIA GPU can be used here.";
-  if (s.exec.launch == Launch::Graph) return "graph: a CUDA graph needs a GPU.";
-  if (s.exec.launch == Launch::Persistent) return "persistent: a kernel for many steps needs a GPU.";
-  if (s.exec.allocator == Allocator::StreamOrdered) return "stream-ordered: cudaMallocAsync needs a GPU.";
+  if (s.exec.device == Device::Cuda) return Refusal{"exec.device", "cuda: no NVIDIA GPU can be used here."};
+  if (s.exec.launch == Launch::Graph) return Refusal{"exec.launch", "graph: a CUDA graph needs a GPU."};
+  if (s.exec.launch == Launch::Persistent) return Refusal{"exec.launch", "persistent: a kernel for many steps needs a GPU."};
+  if (s.exec.allocator == Allocator::StreamOrdered) return Refusal{"exec.allocator", "stream-ordered: cudaMallocAsync needs a GPU."};
   if (s.exec.loader != Loader::Resident)
-    return std::string(to_string(s.exec.loader)) + ": the CPU reads batches where they are, nothing is copied.";
-  if (s.exec.accumulate == Accumulate::Fp16) return "fp16: the CPU sums in fp32.";
-  if (!s.exec.kernels.empty()) return "own kernels: a CUDA kernel needs a GPU.";
+    return Refusal{"exec.loader", std::string(to_string(s.exec.loader)) + ": the CPU reads batches where they are, nothing is copied."};
+  if (s.exec.accumulate == Accumulate::Fp16) return Refusal{"exec.accumulate", "fp16: the CPU sums in fp32."};
+  if (!s.exec.kernels.empty()) return Refusal{"exec.kernels", "own kernels: a CUDA kernel needs a GPU."};
   return {};
 }
 
 // Only the executor knows if the network fits, because that needs the data. It reports this when it binds the plan.
 Reason persistent_conflict(const ExecSpec& e) {
   if (e.allocator != Allocator::Arena)
-    return std::string(to_string(e.allocator)) + ": a persistent kernel calls no allocator; choose allocator arena.";
+    return Refusal{"exec.allocator", std::string(to_string(e.allocator)) + ": a persistent kernel calls no allocator; choose allocator arena."};
   if (e.sync != SyncPolicy::OnRead)
-    return std::string(to_string(e.sync)) + ": the host cannot wait inside a persistent kernel; choose sync on-read.";
+    return Refusal{"exec.sync", std::string(to_string(e.sync)) + ": the host cannot wait inside a persistent kernel; choose sync on-read."};
   if (e.fusion != Fusion::Epilogue)
-    return std::string(to_string(e.fusion)) + ": a persistent kernel fuses all ops; choose fusion epilogue.";
+    return Refusal{"exec.fusion", std::string(to_string(e.fusion)) + ": a persistent kernel fuses all ops; choose fusion epilogue."};
   if (e.loader != Loader::Resident)
-    return std::string(to_string(e.loader)) + ": a persistent kernel reads rows on the GPU; choose loader resident.";
-  if (e.accumulate == Accumulate::Fp16) return "fp16: a persistent kernel sums in fp32.";
-  if (!e.kernels.empty()) return "own kernels: a persistent kernel runs no other kernel; choose launch eager or graph.";
-  if (e.gpus != 1) return (e.gpus == 0 ? "all" : std::to_string(e.gpus)) + " GPUs: a persistent kernel runs on one.";
+    return Refusal{"exec.loader", std::string(to_string(e.loader)) + ": a persistent kernel reads rows on the GPU; choose loader resident."};
+  if (e.accumulate == Accumulate::Fp16) return Refusal{"exec.accumulate", "fp16: a persistent kernel sums in fp32."};
+  if (!e.kernels.empty()) return Refusal{"exec.kernels", "own kernels: a persistent kernel runs no other kernel; choose launch eager or graph."};
+  if (e.gpus != 1) return Refusal{"exec.gpus", (e.gpus == 0 ? "all" : std::to_string(e.gpus)) + " GPUs: a persistent kernel runs on one."};
   return {};
 }
 
 Reason persistent_conflict(const TrainSpec& t) {
-  if (t.optimizer == Optimizer::AdamW) return "adamw: a persistent kernel updates with sgd, momentum or adam.";
-  if (t.optimizer == Optimizer::Momentum && t.nesterov) return "nesterov: a persistent kernel has plain momentum only.";
-  if (t.label_smoothing > 0) return "smoothing: a persistent kernel does not smooth the targets.";
-  if (t.clip > 0) return "clip: a persistent kernel does not store the gradients that have a joint norm.";
+  if (t.optimizer == Optimizer::AdamW) return Refusal{"train.optimizer", "adamw: a persistent kernel updates with sgd, momentum or adam."};
+  if (t.optimizer == Optimizer::Momentum && t.nesterov) return Refusal{"train.nesterov", "nesterov: a persistent kernel has plain momentum only."};
+  if (t.label_smoothing > 0) return Refusal{"train.label_smoothing", "smoothing: a persistent kernel does not smooth the targets."};
+  if (t.clip > 0) return Refusal{"train.clip", "clip: a persistent kernel does not store the gradients that have a joint norm."};
   return {};
 }
 
 Reason layers_conflict(const RunSpec& s) {
   if (s.model.layers.empty()) return {};
-  if (s.model.kind == ModelKind::Linear) return "network: a line has no list of layers; choose kind mlp.";
+  if (s.model.kind == ModelKind::Linear) return Refusal{"model.layers", "network: a line has no list of layers; choose kind mlp."};
   try {
     parse_layers(s.model.layers);
   } catch (const LayersError& problem) {
-    return "network: " + std::string(problem.what()) + ".";
+    return Refusal{"model.layers", "network: " + std::string(problem.what()) + "."};
   }
   if (s.exec.launch == Launch::Persistent)
-    return "persistent: one kernel trains the networks of hidden layers; choose launch graph for a list of layers.";
+    return Refusal{"exec.launch", "persistent: one kernel trains the networks of hidden layers; choose launch graph for a list of layers."};
   return {};
 }
 
@@ -62,44 +62,44 @@ Reason launch_conflict(const RunSpec& s) {
     return reason ? reason : persistent_conflict(s.train);
   }
   if (e.launch != Launch::Graph) return {};
-  if (e.allocator == Allocator::Direct) return "direct: a graph cannot capture cudaMalloc.";
-  if (e.sync == SyncPolicy::EveryOp) return "every-op: the host cannot wait inside a graph.";
+  if (e.allocator == Allocator::Direct) return Refusal{"exec.allocator", "direct: a graph cannot capture cudaMalloc."};
+  if (e.sync == SyncPolicy::EveryOp) return Refusal{"exec.sync", "every-op: the host cannot wait inside a graph."};
   return {};
 }
 
 Reason product_conflict(const ExecSpec& e) {
   if (e.accumulate == Accumulate::Fp16 && e.precision != Precision::Fp16)
-    return "fp16: half-precision sums need precision fp16.";
+    return Refusal{"exec.accumulate", "fp16: half-precision sums need precision fp16."};
   if (e.matmul == Matmul::Library) return {};
   if (e.fusion == Fusion::Epilogue)
-    return std::string(to_string(e.matmul)) +
-           ": the learner's products have no epilogue; choose fusion off or pointwise.";
+    return Refusal{"exec.matmul", std::string(to_string(e.matmul)) +
+           ": the learner's products have no epilogue; choose fusion off or pointwise."};
   if (e.accumulate == Accumulate::Fp16)
-    return std::string(to_string(e.matmul)) + ": the learner's products sum in fp32.";
+    return Refusal{"exec.matmul", std::string(to_string(e.matmul)) + ": the learner's products sum in fp32."};
   return {};
 }
 
 Reason model_conflict(const RunSpec& s) {
   if (s.model.kind == ModelKind::Linear && s.model.loss == LossKind::CrossEntropy)
-    return "cross-entropy: a line predicts a number; choose mean-squared.";
+    return Refusal{"model.loss", "cross-entropy: a line predicts a number; choose mean-squared."};
   if (s.model.kind == ModelKind::Linear && (s.exec.precision == Precision::Bf16 || s.exec.precision == Precision::Fp16))
-    return std::string(to_string(s.exec.precision)) +
-           ": a line has no matrix product; choose fp32 or tf32.";
+    return Refusal{"exec.precision", std::string(to_string(s.exec.precision)) +
+           ": a line has no matrix product; choose fp32 or tf32."};
   if (s.model.loss == LossKind::MeanSquared && s.train.label_smoothing > 0)
-    return "smoothing: only classes have a target to smooth; choose 0.";
+    return Refusal{"train.label_smoothing", "smoothing: only classes have a target to smooth; choose 0."};
   if (s.train.clip > 0 && s.exec.gpus != 1 && s.exec.comm == Comm::Overlap)
-    return "overlap: the norm of all gradients needs all transfers; choose all-reduce bucket or layers.";
+    return Refusal{"exec.comm", "overlap: the norm of all gradients needs all transfers; choose all-reduce bucket or layers."};
   if (s.exec.gpus > 1 && s.train.batch > 0 && s.train.batch < s.exec.gpus)
-    return std::to_string(s.exec.gpus) + " GPUs: a batch of " + std::to_string(s.train.batch) +
-           " rows cannot be shared by so many ranks; choose a greater batch.";
+    return Refusal{"exec.gpus", std::to_string(s.exec.gpus) + " GPUs: a batch of " + std::to_string(s.train.batch) +
+           " rows cannot be shared by so many ranks; choose a greater batch."};
   return {};
 }
 
 Reason data_conflict(const data::DataSpec& d) {
   const data::Source source = data::source_of(d.name);
   if (source != data::Source::None && d.path.empty())
-    return d.name + ": name the " + (source == data::Source::File ? "file." : "folder.");
-  if (d.name == "csv" && d.label_column.empty()) return "csv: name the column to predict.";
+    return Refusal{"data.path", d.name + ": name the " + (source == data::Source::File ? "file." : "folder.")};
+  if (d.name == "csv" && d.label_column.empty()) return Refusal{"data.label_column", "csv: name the column to predict."};
   return {};
 }
 
@@ -113,7 +113,7 @@ void replace(RunSpec& spec, std::string_view key, std::string_view value, std::v
 
 }  // namespace
 
-std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda) {
+std::optional<Refusal> why_invalid(const RunSpec& spec, bool cuda) {
   const bool on_cpu = spec.exec.device == Device::Cpu || !cuda;
   if (auto reason = layers_conflict(spec)) return reason;
   if (auto reason = launch_conflict(spec)) return reason;
@@ -122,14 +122,14 @@ std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda) {
   // Seen on two H200: a call that allocates memory waits for kernels of all GPUs that map each other's memory. An
   // average waits for the rank that is inside this call.
   if (!on_cpu && spec.exec.gpus != 1 && spec.exec.allocator != Allocator::Arena)
-    return std::string(to_string(spec.exec.allocator)) +
-           ": ranks that allocate within a step can block each other; choose allocator arena or one GPU.";
+    return Refusal{"exec.allocator", std::string(to_string(spec.exec.allocator)) +
+                                         ": ranks that allocate within a step can block each other; choose allocator arena or one GPU."};
   if (auto reason = product_conflict(spec.exec)) return reason;
   if (auto reason = model_conflict(spec)) return reason;
   return data_conflict(spec.data);
 }
 
-std::optional<std::string> why_not(const RunSpec& spec, std::string_view key, std::string_view value, bool cuda) {
+std::optional<Refusal> why_not(const RunSpec& spec, std::string_view key, std::string_view value, bool cuda) {
   RunSpec other = spec;
   set_field(other, key, value);
   return why_invalid(other, cuda);

@@ -193,14 +193,14 @@ std::string Trainer::out_of_memory_text() const {
     free.host_bytes += ours;
     // There is much more memory than the run needs, so the shortage was temporary.
     if (2 * host_bytes_needed(spec_, model_, data_, free.on_gpu()) < free.host_bytes) return kBriefly;
-    return out_of_memory_message(spec_, model_, data_, free);
+    return out_of_memory(spec_, model_, data_, free).text;
   } catch (const std::exception&) {
     return kBriefly;
   }
 }
 
 void Trainer::prepare() {
-  if (const auto reason = why_invalid(spec_, device_info().cuda)) throw Failure(*reason);
+  if (const auto reason = why_invalid(spec_, device_info().cuda)) throw Failure(reason->text);
   own::fix_versions(spec_);
   spec_.exec.gpus = options_.processes ? options_.processes->count() : ranks_of(spec_);
   rows_ = data_.train.rows;
@@ -214,7 +214,7 @@ void Trainer::prepare() {
   model_ = make_model(spec_.model, data_);
   RunSpec here = spec_;
   if (options_.processes) here.exec.gpus = options_.processes->on_this_host();
-  if (const auto reason = why_it_does_not_fit(here, model_, data_, free_memory_for(spec_))) throw Failure(*reason);
+  if (const auto reason = why_it_does_not_fit(here, model_, data_, free_memory_for(spec_))) throw Failure(reason->text);
   const bool fresh = options_.resume_from.empty();
   compile_plans();
   open_executor(fresh ? first_state(model_, spec_) : continue_from(load_checkpoint(options_.resume_from)));
@@ -550,7 +550,7 @@ void Trainer::apply_changes(const std::vector<std::pair<std::string, std::string
 
 // Returns why it restored the old choices, or an empty string if the new ones run.
 std::string Trainer::try_switch(const RunSpec& next, const std::vector<FieldChange>& differences) {
-  if (auto reason = why_invalid(next, device_info().cuda)) return *reason;
+  if (auto reason = why_invalid(next, device_info().cuda)) return reason->text;
   const RunSpec before = std::exchange(spec_, next);
   if (std::ranges::none_of(differences, executes)) return {};
   const TrainState state = executor_->state();

@@ -234,7 +234,7 @@ std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda) {
     // it is skipped with the reason.
     if (!cuda) trial.spec.exec.loader = Loader::Resident;
     apply_settings(trial.spec, trial.set);
-    trial.skipped = why_invalid(trial.spec, cuda).value_or("");
+    trial.skipped = why_invalid(trial.spec, cuda).value_or(Refusal()).text;
     if (!cuda && !spec.ladder.empty() && sets(spec.ladder[i].set, "exec.loader"))
       trial.skipped = "the CPU reads batches where they are, nothing is copied.";
   }

@@ -108,7 +108,7 @@ ChosenEdits choices_of(const RunSpec& before, const std::vector<prof::Edit>& edi
   }
   chosen.changes = diff(before, chosen.spec);
   if (chosen.changes.empty()) chosen.refusal = "The training has these choices already.";
-  else if (const auto reason = why_invalid(chosen.spec, cuda)) chosen.refusal = *reason;
+  else if (const auto reason = why_invalid(chosen.spec, cuda)) chosen.refusal = reason->text;
   return chosen;
 }
 

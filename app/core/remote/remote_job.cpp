@@ -106,7 +106,7 @@ void train_job(const JobFolder& job, const JsonInput& in, JobSender& sender, con
     TracedTraining run(spec, recorder_options(job, in, spec), {.checkpoint = job.file("checkpoint.wsck")});
     if (in.at("paused").flag(false)) run.control().pause();
     auto result = std::async(std::launch::async, [&] {
-      if (const auto why = why_invalid(spec, device_info().cuda)) throw Failure(*why);
+      if (const auto why = why_invalid(spec, device_info().cuda)) throw Failure(why->text);
       return run.run(data::load(spec.data));
     });
     for (bool over = false; !over;) {

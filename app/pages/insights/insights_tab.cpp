@@ -204,7 +204,7 @@ QString InsightsTab::blockedBecause(const Insight& insight) const {
   if (session_->busy()) return tr("Stop the training first (Run › Stop).");
   RunSpec spec = run_->spec;
   for (const auto& [key, value] : insight.change) set_field(spec, key, value);
-  return QString::fromStdString(why_invalid(spec, device_info().cuda).value_or(""));
+  return QString::fromStdString(why_invalid(spec, device_info().cuda).value_or(Refusal()).text);
 }
 
 void InsightsTab::showAttempts() {

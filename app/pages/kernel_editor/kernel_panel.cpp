@@ -485,7 +485,7 @@ QString KernelPanel::whyNotUsed() const {
   RunSpec with = spec_;
   with.exec.kernels = withKernel(true);
   const auto why = why_invalid(with, cuda_);
-  return why ? text(*why) : QString();
+  return why ? text(why->text) : QString();
 }
 
 void KernelPanel::setUsed(bool used) {

@@ -44,7 +44,7 @@ void add_value(QMenu& menu, const Run& run, const Field& f, const std::string& v
   }
   if (const auto why = why_invalid(spec, device_info().cuda)) {
     action->setEnabled(false);
-    action->setToolTip(QString::fromStdString(*why));
+    action->setToolTip(QString::fromStdString(why->text));
     return;
   }
   const QString title = run.title + QStringLiteral(" · ") + text(f.label) + " " + QString::fromStdString(value);

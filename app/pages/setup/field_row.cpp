@@ -26,8 +26,8 @@ QString shown_label(const Field& field) {
   return field.key == "model.hidden" ? QStringLiteral("layers") : text(field.label);
 }
 
-QString sentence(const std::optional<std::string>& reason) {
-  return reason ? QString::fromStdString(*reason) : QString();
+QString sentence(const std::optional<Refusal>& reason) {
+  return reason ? QString::fromStdString(reason->text) : QString();
 }
 
 const QString kChanged = QString::fromUtf8(" •");  // after the label of a choice that differs from the preset

@@ -211,7 +211,7 @@ class CudaExecutor final : public Executor {
     const auto allowed = [&](Launch launch) {
       spec.exec.launch = launch;
       const auto reason = why_invalid(spec, true);
-      if (reason && launch == Launch::Persistent) why_not_persistent = *reason;
+      if (reason && launch == Launch::Persistent) why_not_persistent = reason->text;
       return !reason;
     };
     if (allowed(Launch::Persistent)) {

@@ -50,7 +50,7 @@ TEST(MemoryNeed, RefusesWhatWouldNotFitAndNothingElse) {
   EXPECT_FALSE(why_it_does_not_fit(spec, model, data, {need, 0}));
   const auto reason = why_it_does_not_fit(spec, model, data, {need - 1, 0});
   ASSERT_TRUE(reason);
-  EXPECT_THAT(*reason, HasSubstr("narrower"));
+  EXPECT_THAT(reason->text, HasSubstr("narrower"));
   EXPECT_FALSE(why_it_does_not_fit(spec, model, data, free_memory_for(spec))) << "this machine has the room";
 }
 
@@ -62,7 +62,8 @@ TEST(MemoryNeed, OnlyTheResidentLoaderNeedsMemoryForTheDataOnTheGpu) {
   const FreeMemory free{64 * kGiB, 4 * kGiB};
   const auto reason = why_it_does_not_fit(spec, model, data, free);
   ASSERT_TRUE(reason);
-  EXPECT_THAT(*reason, HasSubstr("pinned loader"));
+  EXPECT_THAT(reason->text, HasSubstr("pinned loader"));
+  EXPECT_EQ(reason->key, "exec.loader");
   for (const Loader loader : {Loader::Pinned, Loader::Pageable}) {
     spec.exec.loader = loader;
     EXPECT_FALSE(why_it_does_not_fit(spec, model, data, free)) << to_string(loader);
@@ -70,7 +71,8 @@ TEST(MemoryNeed, OnlyTheResidentLoaderNeedsMemoryForTheDataOnTheGpu) {
   spec.model.hidden = std::vector<int64_t>(20, 16384);  // the model itself
   const auto other = why_it_does_not_fit(spec, make_model(spec.model, 6, 3), data, free);
   ASSERT_TRUE(other);
-  EXPECT_THAT(*other, HasSubstr("narrower"));
+  EXPECT_THAT(other->text, HasSubstr("narrower"));
+  EXPECT_EQ(other->key, "model.hidden");
 }
 
 int64_t batch_named(const std::string& text) {
@@ -94,15 +96,16 @@ TEST(MemoryNeed, ATooLargeBatchShowsItsBuffersAndOneThatFits) {
       const FreeMemory free = gpu ? FreeMemory{64 * kGiB, 6 * kGiB} : FreeMemory{6 * kGiB, 0};
       const auto reason = why_it_does_not_fit(spec, model, data, free);
       ASSERT_TRUE(reason);
-      EXPECT_THAT(*reason, HasSubstr("a step of 400000 rows takes "));
-      EXPECT_THAT(*reason, HasSubstr("(biggest: ")) << *reason;
-      EXPECT_THAT(*reason, HasSubstr("6.10 GiB")) << "one layer's values for 400,000 rows: " << *reason;
+      EXPECT_EQ(reason->key, "train.batch");
+      EXPECT_THAT(reason->text, HasSubstr("a step of 400000 rows takes "));
+      EXPECT_THAT(reason->text, HasSubstr("(biggest: ")) << reason->text;
+      EXPECT_THAT(reason->text, HasSubstr("6.10 GiB")) << "one layer's values for 400,000 rows: " << reason->text;
       RunSpec other = spec;
-      other.train.batch = batch_named(*reason);
-      EXPECT_GT(other.train.batch, 0) << *reason;
-      EXPECT_FALSE(why_it_does_not_fit(other, model, data, free)) << *reason;
+      other.train.batch = batch_named(reason->text);
+      EXPECT_GT(other.train.batch, 0) << reason->text;
+      EXPECT_FALSE(why_it_does_not_fit(other, model, data, free)) << reason->text;
       other.train.batch *= 2;
-      EXPECT_TRUE(why_it_does_not_fit(other, model, data, free)) << "twice as many would have done: " << *reason;
+      EXPECT_TRUE(why_it_does_not_fit(other, model, data, free)) << "twice as many would have done: " << reason->text;
     }
 }
 
@@ -117,11 +120,11 @@ TEST(MemoryNeed, AListOfLayersShowsTheSumOfEachLayer) {
   const auto reason = why_it_does_not_fit(spec, model, data, {256 << 20, 0});
   ASSERT_TRUE(reason);
   // conv1 keeps 4096 · 28 · 28 · 16 values; pool2 makes a quarter of them, and the gradient of all.
-  EXPECT_THAT(*reason, HasSubstr("a step of 4096 rows takes"));
-  EXPECT_THAT(*reason, HasSubstr("by layer: pool2 "));
-  EXPECT_THAT(*reason, HasSubstr(", conv1 196.00 MiB"));
-  EXPECT_THAT(*reason, HasSubstr(", residual 1 "));
-  EXPECT_THAT(*reason, HasSubstr("a batch of "));
+  EXPECT_THAT(reason->text, HasSubstr("a step of 4096 rows takes"));
+  EXPECT_THAT(reason->text, HasSubstr("by layer: pool2 "));
+  EXPECT_THAT(reason->text, HasSubstr(", conv1 196.00 MiB"));
+  EXPECT_THAT(reason->text, HasSubstr(", residual 1 "));
+  EXPECT_THAT(reason->text, HasSubstr("a batch of "));
 }
 
 TEST(MemoryNeed, WhereNotEvenOneRowFitsTheLayersAreNamed) {
@@ -152,7 +155,7 @@ TEST(MemoryNeed, MemoryThatTheSystemRefusesHasTheSameWords) {
   spec.train.batch = 0;
   data::Dataset data = test::random_data(64, 784, 10, true);
   data.train.rows = 400'000;
-  const std::string text = out_of_memory_message(spec, make_model(spec.model, 784, 10), data, {3 * kGiB, 0});
+  const std::string text = out_of_memory(spec, make_model(spec.model, 784, 10), data, {3 * kGiB, 0}).text;
   EXPECT_THAT(text, HasSubstr("3.00 GiB are free"));
   EXPECT_THAT(text, HasSubstr("biggest: "));
   EXPECT_GT(batch_named(text), 1000);

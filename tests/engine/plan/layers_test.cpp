@@ -103,11 +103,11 @@ TEST(Layers, JsonTakesTheLineOrAListOfIt) {
 TEST(Layers, WhyInvalidNamesAMistakeAndWhatCannotRunIt) {
   RunSpec spec;
   spec.model.layers = "conv 3x3 | linear";
-  EXPECT_THAT(why_invalid(spec, true).value_or(""), HasSubstr("network: conv: say how many channels"));
+  EXPECT_THAT(why_invalid(spec, true).value_or(Refusal()).text, HasSubstr("network: conv: say how many channels"));
   spec.model.layers = "conv 3x3 4 | linear";
   EXPECT_EQ(why_invalid(spec, true), std::nullopt);
   spec.exec.launch = Launch::Persistent;
-  EXPECT_THAT(why_invalid(spec, true).value_or(""), HasSubstr("persistent: one kernel trains the networks of hidden layers"));
+  EXPECT_THAT(why_invalid(spec, true).value_or(Refusal()).text, HasSubstr("persistent: one kernel trains the networks of hidden layers"));
 }
 
 Plan picture_plan(Fusion fusion) {

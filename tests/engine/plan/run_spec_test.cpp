@@ -138,21 +138,42 @@ TEST(RunSpec, ConflictsBeginWithTheValue) {
   EXPECT_FALSE(why_invalid(spec, false));
   spec.exec.launch = Launch::Graph;
   EXPECT_FALSE(why_invalid(spec, true));
-  EXPECT_THAT(*why_invalid(spec, false), StartsWith("graph: "));
-  EXPECT_EQ(*why_not(spec, "exec.allocator", "direct", true), "direct: a graph cannot capture cudaMalloc.");
-  EXPECT_THAT(*why_not(spec, "exec.sync", "every-op", true), StartsWith("every-op: "));
+  EXPECT_THAT(why_invalid(spec, false)->text, StartsWith("graph: "));
+  EXPECT_EQ(why_not(spec, "exec.allocator", "direct", true)->text, "direct: a graph cannot capture cudaMalloc.");
+  EXPECT_THAT(why_not(spec, "exec.sync", "every-op", true)->text, StartsWith("every-op: "));
   EXPECT_FALSE(why_not(spec, "exec.allocator", "caching", true));
   EXPECT_FALSE(why_not(RunSpec{}, "exec.launch", "persistent", true));
-  EXPECT_THAT(*why_not(RunSpec{}, "exec.launch", "persistent", false), StartsWith("persistent: "));
+  EXPECT_THAT(why_not(RunSpec{}, "exec.launch", "persistent", false)->text, StartsWith("persistent: "));
   spec.exec.launch = Launch::Persistent;
-  EXPECT_THAT(*why_not(spec, "exec.allocator", "caching", true), StartsWith("caching: "));
-  EXPECT_THAT(*why_not(spec, "exec.sync", "every-step", true), StartsWith("every-step: "));
-  EXPECT_THAT(*why_not(spec, "exec.loader", "pinned", true), StartsWith("pinned: "));
+  EXPECT_THAT(why_not(spec, "exec.allocator", "caching", true)->text, StartsWith("caching: "));
+  EXPECT_THAT(why_not(spec, "exec.sync", "every-step", true)->text, StartsWith("every-step: "));
+  EXPECT_THAT(why_not(spec, "exec.loader", "pinned", true)->text, StartsWith("pinned: "));
   for (const char* allocator : {"direct", "caching", "arena"}) {
     set_field(spec, "exec.launch", "auto");
     EXPECT_FALSE(why_not(spec, "exec.allocator", allocator, true)) << allocator;
     EXPECT_FALSE(why_not(spec, "exec.allocator", allocator, false)) << allocator;
   }
+}
+
+// A sentence that begins with the value that was tried is about that field.
+TEST(RunSpec, ARefusalNamesTheFieldOfItsValue) {
+  size_t refused = 0;
+  for (const Launch launch : {Launch::Eager, Launch::Graph, Launch::Persistent})
+    for (const bool cuda : {false, true}) {
+      RunSpec spec;
+      spec.exec.launch = launch;
+      if (why_invalid(spec, cuda)) continue;
+      for (const Field& tried : fields())
+        for (const FieldValue& value : tried.values) {
+          const auto why = why_not(spec, tried.key, value.name, cuda);
+          if (!why) continue;
+          ++refused;
+          EXPECT_EQ(field(why->key).key, why->key);
+          const bool about_it = why->text.starts_with(std::string(value.name) + ": ");
+          EXPECT_TRUE(!about_it || why->key == tried.key) << why->text;
+        }
+    }
+  EXPECT_GT(refused, 10u);
 }
 
 TEST(RunSpec, WithoutGpuFallsBackAndReportsIt) {
@@ -174,7 +195,7 @@ TEST(RunSpec, ShippedPresetsAreValid) {
     const RunSpec spec = load_spec(preset.name);
     EXPECT_EQ(spec.name, preset.name);
     EXPECT_FALSE(preset.text.empty()) << preset.name;
-    EXPECT_FALSE(why_invalid(spec, true)) << preset.name << ": " << why_invalid(spec, true).value_or("");
+    EXPECT_FALSE(why_invalid(spec, true)) << preset.name << ": " << why_invalid(spec, true).value_or(Refusal()).text;
   }
 }
 

@@ -257,11 +257,11 @@ TEST(Ranks, RefuseABatchThatTheyCannotShare) {
   EXPECT_EQ(rest.summary.message,
             "The last batch of an epoch has 2 rows, fewer than the 4 ranks: choose another batch or fewer GPUs.");
   spec.exec.device = Device::Cuda, spec.exec.allocator = Allocator::Caching;
-  EXPECT_NE(why_invalid(spec, true).value_or("").find("choose allocator arena"), std::string::npos);
+  EXPECT_NE(why_invalid(spec, true).value_or(Refusal()).text.find("choose allocator arena"), std::string::npos);
   spec.exec.device = Device::Cpu;
   EXPECT_FALSE(why_invalid(spec, true));
   spec.train.batch = 3;
-  EXPECT_NE(why_invalid(spec, false).value_or("").find("a batch of 3 rows"), std::string::npos);
+  EXPECT_NE(why_invalid(spec, false).value_or(Refusal()).text.find("a batch of 3 rows"), std::string::npos);
 }
 
 // Fails in its n-th step; the other ranks wait for it in the middle of theirs.

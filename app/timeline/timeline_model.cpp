@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {

@@ -18,7 +18,7 @@
 #include "app/text/units.h"
 #include "app/workspace/rank_count.h"
 #include "app/workspace/shipped_runs.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_stats.h"
 
 namespace ws::app {

@@ -1,16 +1,13 @@
 #include "app/workspace/compared_live_run.h"
 
-#include "app/core/runs/step_marks.h"
-
 namespace ws::app {
 namespace {
 
 // The window keeps the marks of our runs. The GPU steps of another program are computed here.
-template <class Take>
-void with_marks(const Run& run, Take take) {
-  if (run.origin != RunOrigin::Imported || run.hasGpuSteps()) return take(run.marks());
-  const prof::GpuSteps on_gpu = steps_on_gpu(run.trace, nullptr);
-  take(on_gpu.empty() ? run.trace : on_gpu.trace());
+prof::StepsOfRun steps_of(const Run& run) {
+  const prof::StepFacts facts{.per_epoch = run.stepsPerEpoch(), .since = run.steadySince()};
+  const bool known = run.origin != RunOrigin::Imported || run.hasGpuSteps();
+  return known ? prof::StepsOfRun(run.marks(), run.trace, facts) : prof::StepsOfRun::of(run.trace, facts);
 }
 
 void take_results(ComparedRun& out, const Run& run) {
@@ -22,13 +19,7 @@ void take_results(ComparedRun& out, const Run& run) {
 
 }  // namespace
 
-prof::StepSample sample_of(const Run& run) {
-  prof::StepSample sample;
-  with_marks(run, [&](const prof::Trace& marks) {
-    sample = prof::sample_steps(marks, run.trace, run.stepsPerEpoch(), {.since = run.steadySince()});
-  });
-  return sample;
-}
+prof::StepSample sample_of(const Run& run) { return steps_of(run).sample(); }
 
 ComparedRun compared_run(const Run& run) {
   ComparedRun out;
@@ -42,9 +33,7 @@ ComparedRun compared_run(const Run& run) {
   out.driver_calls = run.driverCalls();
   out.peak_bytes = run.peakBytes();
   take_results(out, run);
-  with_marks(run, [&](const prof::Trace& marks) {
-    take_trace(out, marks, run.trace, run.stepsPerEpoch(), run.steadySince());
-  });
+  take_trace(out, steps_of(run));
   out.time = out.one_step ? prof::step_time(out.sample, {}, 0, run.stepsOf()) : run.step_time;
   prof::scale_median(out.sample, out.time.us.value);
   return out;

@@ -9,7 +9,7 @@
 #include "app/text/units.h"
 #include "engine/own_kernels/kernel_versions.h"
 #include "profiling/base/failure.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/recording/record_keys.h"
 #include "profiling/trace/lod.h"
@@ -277,10 +277,10 @@ void Run::applyTrace(RunUpdate& update) {
   }
   if ((summary || !split_due_.hasExpired()) && !update.summary) return;  // the figures of an ended run are stored
   const prof::TimeNs until = update.summary ? trace.last_time() : arrived();
-  const prof::SampleRange range{.until = until, .since = steady_since_, .lengths_only = true};
-  step_time = prof::step_time(prof::sample_steps(marks(), trace, steps_per_epoch_, range), losses_.seen(), meanUs(), stepsOf());
+  const prof::StepsOfRun of_run(marks(), trace, {.per_epoch = steps_per_epoch_, .since = steady_since_});
+  step_time = prof::step_time(of_run.sample({.until = until, .lengths_only = true}), losses_.seen(), meanUs(), stepsOf());
   const size_t most = update.summary ? prof::SampleRange::kOfAFinishedRun : prof::SampleRange::kOfALiveRun;
-  if (trace.span_count() > 0) split = split_of(marks(), trace, {.until = until, .most_spans = most, .since = steady_since_}, steps_per_epoch_, step_time.us.value);
+  if (trace.span_count() > 0) split = split_of(of_run, {.until = until, .most_spans = most}, step_time.us.value);
   split_due_.setRemainingTime(300);
 }
 

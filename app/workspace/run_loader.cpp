@@ -11,7 +11,7 @@
 #include "app/workspace/shipped_runs.h"
 #include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/pace.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/waterfall.h"
 #include "profiling/base/json_input.h"
@@ -71,11 +71,15 @@ void read_curves(prof::RunFileReader& reader, RunDetails& d) {
     d.changes.push_back(change_of(mark).value_or(Change{mark.step, mark.text, {}, {}}));
 }
 
+prof::StepsOfRun steps_of(const RunDetails& d) {
+  return {d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace(), d.trace, {.per_epoch = d.steps_per_epoch, .since = d.steady_since}};
+}
+
 // Takes the maximum memory between two meter points, from the recorded allocations.
 void add_memory(RunDetails& d) {
   prof::MemoryCurves curves;
   curves.update(d.trace);
-  const prof::Trace& marks = d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace();
+  const prof::Trace& marks = steps_of(d).marks();
   const auto time_of = [&](const MeterPoint& meter) {  // the trace clock began before the clock of the losses
     const prof::Span* step = nearest_step(marks, static_cast<int64_t>(meter.step));
     return step ? step->end() : static_cast<prof::TimeNs>(meter.wall_s * 1e9);
@@ -102,8 +106,7 @@ void read_windows(prof::RunFileReader& reader, RunDetails& d) {
     d.meters.push_back({static_cast<double>(w.first_step + w.steps), static_cast<double>(w.end) * 1e-9,
                         static_cast<double>(w.allocations) / steps, static_cast<double>(w.frees) / steps, 0, 0, 0});
   }
-  const prof::Trace& marks = d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace();
-  d.split = split_of(marks, d.trace, {.until = d.trace.last_time(), .since = d.steady_since}, d.steps_per_epoch, d.step_time.us.value);
+  d.split = split_of(steps_of(d), {.until = d.trace.last_time()}, d.step_time.us.value);
   if (d.split.steps > 0 || windows.empty() || windows.back().steps <= 0) return;
   const prof::StepWindow& last = windows.back();
   d.split = split_from(last.times, last.end - last.begin, last.steps);
@@ -114,11 +117,9 @@ void read_step_time(prof::RunFileReader& reader, RunDetails& d) {
   prof::RunData run;
   run.summary = reader.summary();
   if (!run.summary.step_time.known()) run.metrics = reader.metrics(), run.marks = reader.marks();
-  const prof::SampleRange range{.since = d.steady_since, .lengths_only = true};
-  const prof::StepSample sample = d.gpu_steps.empty()
-                                      ? prof::sample_steps(d.trace, d.steps_per_epoch, range)
-                                      : prof::sample_steps(d.gpu_steps.trace(), d.trace, d.steps_per_epoch, range);
-  d.step_time = prof::step_time(run, sample);
+  const prof::StepFacts facts{.per_epoch = d.steps_per_epoch, .since = d.steady_since};
+  const prof::StepsOfRun steps = d.gpu_steps.empty() ? prof::StepsOfRun::of(d.trace, facts) : steps_of(d);
+  d.step_time = prof::step_time(run, steps.sample({.lengths_only = true}));
 }
 
 constexpr int kLastLetter = 18277;  // "ZZZ"

@@ -1,6 +1,6 @@
 #include "app/workspace/step_split.h"
 
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 
 namespace ws::app {
 StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t steps) {
@@ -18,9 +18,8 @@ StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t
   return split;
 }
 
-StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, const prof::SampleRange& range, double steps_per_epoch,
-                   double step_us) {
-  prof::StepSample sample = prof::sample_steps(marks, trace, steps_per_epoch, range);
+StepSplit split_of(const prof::StepsOfRun& steps_of_run, const prof::SampleRange& range, double step_us) {
+  prof::StepSample sample = steps_of_run.sample(range);
   prof::scale_median(sample, step_us);
   const prof::Breakdown& parts = sample.median_parts;
   if (parts.steps == 0 || parts.wall() <= 0) return {};

@@ -9,6 +9,7 @@
 
 namespace ws::prof {
 struct SampleRange;
+class StepsOfRun;
 }
 
 namespace ws::app {
@@ -28,10 +29,9 @@ struct StepSplit {
   double kernels = 0, allocations = 0, busy = 0;  // per step; busy: share of time that the GPU had work
 };
 
-// The split of the median step of a range, without evaluations. `marks` has the steps: the trace itself, or the GPU's
-// steps. `step_us`: the run's step time; 0: not known, then the median of these steps.
-StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, const prof::SampleRange& range, double steps_per_epoch,
-                   double step_us);
+// The split of the median step of a range, without evaluations. `step_us`: the run's step time; 0: not known, then the median
+// of these steps.
+StepSplit split_of(const prof::StepsOfRun& steps_of_run, const prof::SampleRange& range, double step_us);
 StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t steps);
 
 }  // namespace ws::app

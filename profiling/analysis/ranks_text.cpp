@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiling/analysis/ranks.h"
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 #include "profiling/base/version.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::prof {

@@ -183,7 +183,7 @@ TraceStats run_stats(const RunData& run, GroupBy by) {
   // One graph launch marks several steps as one.
   stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));
   if (const auto limits = card_of(run.summary).limits) add_occupancy(stats.by_name, *limits);
-  stats.step = sample_steps(run.trace, steps_per_epoch(run.summary, run.evaluations), {.since = steady_since(run.marks)});
+  stats.step = StepsOfRun::of(run).sample();
   stats.step_time = step_time(run, stats.step);
   stats.tracing_cost = run.summary.tracing_cost;
   stats.captures = std::strtoull(run.summary.said(kCaptureCountKey).c_str(), nullptr, 10);

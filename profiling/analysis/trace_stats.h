@@ -8,7 +8,7 @@
 #include "profiling/analysis/allocator_history.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/memory_account.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/table.h"
 #include "profiling/trace/run_data.h"
 #include "profiling/trace/trace.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/run_data.h"
 
 namespace ws::prof {

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "profiling/analysis/gpu_steps.h"
-#include "profiling/analysis/step_sample.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/base/failure.h"
 #include "profiling/trace/lod.h"
@@ -38,11 +37,9 @@ TimeRange fewer_steps(const Trace& trace, TimeRange window, const std::vector<Ti
 }  // namespace
 
 StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
-  GpuSteps gpu;
-  const bool ahead = host_ran_ahead(trace);
-  if (ahead) gpu.finish(trace);
-  const Trace& marks = ahead ? gpu.trace() : trace;
-  const StepSample sample = sample_steps(marks, trace, facts.steps_per_epoch, {.since = facts.since});
+  const StepsOfRun steps = StepsOfRun::of(trace, {.per_epoch = facts.steps_per_epoch, .since = facts.since});
+  const Trace& marks = steps.marks();
+  const StepSample sample = steps.sample();
   StepCauses causes;
   TimeRange window{sample.row.begin, sample.row.end};
   causes.whole_trace = window.length() <= 0;
@@ -66,8 +63,8 @@ StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
 StepCauses step_causes(const RunData& run) {
   StepCausesFacts facts{.steps_per_epoch = run.summary.steps_per_epoch, .since = steady_since(run.marks), .own_training = !run.summary.spec.empty(), .step_us = run.summary.step_time.us};
   if (facts.step_us.value > 0) return step_causes(run.trace, facts);
-  const StepSample sample = sample_steps(run.trace, facts.steps_per_epoch, {.since = facts.since, .lengths_only = true});
-  facts.step_us = step_time(run, sample).us;
+  const StepsOfRun steps = StepsOfRun::of(run.trace, {.per_epoch = facts.steps_per_epoch, .since = facts.since});
+  facts.step_us = step_time(run, steps.sample({.lengths_only = true})).us;
   return step_causes(run.trace, facts);
 }
 

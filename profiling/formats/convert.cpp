@@ -6,7 +6,7 @@
 
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/program_tables.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
 #include "profiling/formats/trace_formats.h"
@@ -40,10 +40,7 @@ RunData import_run_file(const std::string& path) {
 // Computes the step time once, for runs of other programs that do not store it.
 RunSummary with_step_time(const RunData& run) {
   RunSummary summary = run.summary;
-  if (!summary.step_time.known()) {
-    const SampleRange range{.since = steady_since(run.marks), .lengths_only = true};
-    summary.step_time = step_time(run, sample_steps(run.trace, steps_per_epoch(run.summary, run.evaluations), range));
-  }
+  if (!summary.step_time.known()) summary.step_time = step_time(run, StepsOfRun::of(run).sample({.lengths_only = true}));
   return summary;
 }
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "profiling/analysis/step_finder.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <utility>
 
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/process.h"

@@ -1,4 +1,4 @@
-// The stretches between the host's marks of steps, each with its parts. For means per step programs use sample_steps.
+// The stretches between the host's marks of steps, each with its parts. For means per step programs use StepsOfRun.
 #pragma once
 #include <algorithm>
 #include <vector>

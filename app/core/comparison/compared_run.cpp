@@ -6,7 +6,6 @@
 
 #include "app/core/runs/change_marks.h"
 #include "app/core/runs/data_shape.h"
-#include "app/core/runs/step_marks.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/analysis/waterfall.h"
@@ -62,9 +61,9 @@ double ComparedRun::busy_percent() const {
 
 bool ComparedRun::has_accuracy() const { return !spec || spec->model.loss != LossKind::MeanSquared; }
 
-void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& trace, double steps_per_epoch,
-                int64_t since) {
-  run.sample = prof::sample_steps(marks, trace, steps_per_epoch, {.since = since});
+void take_trace(ComparedRun& run, const prof::StepsOfRun& steps) {
+  const prof::Trace& trace = steps.trace();
+  run.sample = steps.sample();
   if (!run.sample.traced() && trace.span_count() > 0 && (run.imported || !run.spec)) take_as_one_step(run, trace);
   run.rank_of_steps = prof::rank_of_steps(trace);
   run.traced = traced_as(run, trace);
@@ -79,6 +78,12 @@ void take_ranks(ComparedRun& run, const prof::RankReport& report) {
   if (report.step_us > 0) run.mean_step_us = report.step_us;
   run.rank_wait_us = report.wait_us, run.exposed_us = report.exposed_us;
   if (const double rate = report.collectives.front().bus_gb_s; rate > 0) run.bus_gb_s = rate;
+}
+
+prof::StepsOfRun steps_of(const prof::RunData& data, const ComparedRun& run) {
+  prof::StepFacts facts{.per_epoch = prof::steps_per_epoch(data.summary, data.evaluations), .since = prof::steady_since(data.marks)};
+  if (const RunSpec* ours = run.imported ? nullptr : run.choices()) facts.host_ahead = host_runs_ahead(*ours);
+  return prof::StepsOfRun::of(data.trace, facts);
 }
 
 ComparedRun compared_run(const prof::RunData& data) { return compared_run(data, prof::rank_report(data)); }
@@ -98,9 +103,7 @@ ComparedRun compared_run(const prof::RunData& data, const prof::RankReport& rank
   run.tracing_cost = s.tracing_cost;
   if (!data.metrics.empty()) run.first_loss = data.metrics.front().loss;
   run.evaluations = data.evaluations;
-  const prof::GpuSteps on_gpu = steps_on_gpu(data.trace, run.imported ? nullptr : run.choices());
-  take_trace(run, on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace,
-             prof::steps_per_epoch(s, data.evaluations), prof::steady_since(data.marks));
+  take_trace(run, steps_of(data, run));
   run.time = prof::step_time(data, run.sample);
   prof::scale_median(run.sample, run.time.us.value);
   take_ranks(run, ranks);

@@ -9,7 +9,7 @@
 #include "engine/plan/run_spec.h"
 #include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/ranks.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/run_data.h"
 
 namespace ws::app {
@@ -51,10 +51,10 @@ struct ComparedRun {
   bool machine_busy() const;  // something else used the machine while it was measured
 };
 
-// Takes the trace: the sample from step `since` on, its detail, and the launch delay. `marks` holds the steps: it is
-// the trace itself or its GpuSteps.
-void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& trace, double steps_per_epoch,
-                int64_t since = 0);
+// Takes the sample of the steps, its detail, and the launch delay.
+void take_trace(ComparedRun& run, const prof::StepsOfRun& steps);
+// The choices of a run of ours show if its host ran ahead.
+prof::StepsOfRun steps_of(const prof::RunData& data, const ComparedRun& run);
 void take_ranks(ComparedRun& run, const prof::RankReport& report);
 ComparedRun compared_run(const prof::RunData& run, const prof::RankReport& ranks);
 ComparedRun compared_run(const prof::RunData& run);  // all spans of its ranks are in memory

@@ -10,7 +10,7 @@
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/flame_tree.h"
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
@@ -333,7 +333,7 @@ class Program {
   // Gives the waits the time that the split of a step gives them. Returns what the card says of it. A wait of the host
   // while the GPU works costs nothing, and a program without steps has no split.
   std::string take_from_split(Cost& waits) const {
-    const prof::Breakdown split = prof::sample_steps(trace_, 0).parts;
+    const prof::Breakdown split = prof::StepsOfRun::of(trace_).sample().parts;
     if (split.steps == 0) return text(waits.time, waits.count) + " a batch, " + share(waits.time);
     const auto parts = prof::parts_of(split);
     const auto data = std::ranges::find(parts, prof::PartKind::HostData, [](const auto& part) { return part.id.kind; });

@@ -7,7 +7,7 @@
 
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/program_tables.h"
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "app/core/page/lane_columns.h"
-#include "app/core/runs/step_marks.h"
 #include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/trace_queries.h"
@@ -60,16 +59,17 @@ int place_of(TrackKind kind) {
   return static_cast<int>(std::ranges::find(kOrder, prof::broad_kind(kind)) - kOrder);
 }
 
-std::vector<Lane> lanes_of(const prof::Trace& trace, const prof::GpuSteps& on_gpu) {
+std::vector<Lane> lanes_of(const prof::Trace& trace, const prof::StepsOfRun& steps) {
   std::vector<Lane> lanes;
   std::set<std::string> gpu_groups;
-  for (const prof::Track& track : on_gpu.trace().tracks())
-    if (track.spans > 0) lanes.push_back({&on_gpu.trace(), &track, true});
+  if (steps.on_gpu())
+    for (const prof::Track& track : steps.marks().tracks())
+      if (track.spans > 0) lanes.push_back({&steps.marks(), &track, true});
   for (const prof::Track& track : trace.tracks()) {
     if (track.spans > 0) lanes.push_back({&trace, &track, false});
     if (prof::on_gpu(track)) gpu_groups.insert(track.group);
   }
-  for (Lane& lane : lanes) lane.floor = floor_of(lane, !on_gpu.empty(), gpu_groups);
+  for (Lane& lane : lanes) lane.floor = floor_of(lane, steps.on_gpu(), gpu_groups);
   std::ranges::stable_sort(lanes, {}, [](const Lane& lane) {
     const prof::Track& t = *lane.track;
     const std::string group = lane.floor == Floor::Marks ? "" : t.group;
@@ -210,15 +210,15 @@ class Chunks {
 
 PageTimeline page_timeline(PageRun& run, size_t first_chunk, size_t most_spans) {
   prof::Trace& trace = run.data.trace;
-  const prof::GpuSteps on_gpu = steps_on_gpu(trace, run.report.run.imported ? nullptr : run.report.run.choices());
-  const prof::Trace& marks = on_gpu.empty() ? trace : on_gpu.trace();
+  const prof::StepsOfRun steps = steps_of(run.data, run.report.run);
+  const prof::Trace& marks = steps.marks();
   const prof::TimeNs begin = trace.first_time(), end = std::max(trace.last_time(), begin + 1);
   PageTimeline page;
   page.head = {{"end", end - begin}, {"first", first_view(marks, begin, end)}, {"curves", curves_of(run, marks, begin, end)}, {"lanes", Json::array()}};
   trace.evict_spans(most_spans * sizeof(prof::Span));
   SpanNames names;
   Chunks chunks(first_chunk);
-  for (const Lane& lane : lanes_of(trace, on_gpu)) {
+  for (const Lane& lane : lanes_of(trace, steps)) {
     Json json = lane_json(lane, begin, end);
     json.update(chunks.add(pack_lane(*lane.trace, *lane.track, begin, names)));
     page.head["lanes"].push_back(std::move(json));

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "app/core/report/report_sections.h"
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {

@@ -4,7 +4,6 @@
 
 #include "app/core/report/report.h"
 #include "app/core/runs/newest_trace.h"
-#include "app/core/runs/step_marks.h"
 #include "profiling/run_file/stored_spans.h"
 
 namespace ws::app {
@@ -22,8 +21,7 @@ ReportRun report_run_of(const prof::RunData& data, const std::string& path) {
   for (const prof::Evaluation& e : data.evaluations)
     if (!std::isnan(e.test_accuracy))
       out.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
-  const prof::GpuSteps on_gpu = steps_on_gpu(data.trace, out.run.imported ? nullptr : out.run.choices());
-  out.step = step_picture(on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace, out.run.sample);
+  out.step = step_picture(steps_of(data, out.run).marks(), data.trace, out.run.sample);
   out.inside = path.ends_with(".wsrun") ? prof::StoredSpans(path).multiprocessors() : prof::multiprocessor_report(data.trace);
   return out;
 }

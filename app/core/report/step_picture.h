@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 
 namespace ws::app {
 

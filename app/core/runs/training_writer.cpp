@@ -8,11 +8,10 @@
 #include "app/core/runs/run_name.h"
 #include "app/core/runs/run_ceilings.h"
 #include "app/core/runs/change_marks.h"
-#include "app/core/runs/step_marks.h"
 #include "engine/devices/devices.h"
 #include "engine/own_kernels/kernel_versions.h"
 #include "profiling/analysis/step_breakdown.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/process.h"
 #include "profiling/recording/record_keys.h"
@@ -134,11 +133,8 @@ void TrainingWriter::count_calls(prof::StepWindow& window) {
 }
 
 void TrainingWriter::take_step_time(const RunSpec& spec) {
-  const prof::GpuSteps on_gpu = steps_on_gpu(recent_, &spec);
-  const prof::StepSample sample =
-      prof::sample_steps(on_gpu.empty() ? recent_ : on_gpu.trace(), recent_, steps_per_epoch_,
-                         {.since = steady_since_, .lengths_only = true});
-  summary_.step_time = prof::step_time(sample, losses_.seen(), summary_.us_per_step);
+  const auto steps = prof::StepsOfRun::of(recent_, {.per_epoch = steps_per_epoch_, .since = steady_since_, .host_ahead = host_runs_ahead(spec)});
+  summary_.step_time = prof::step_time(steps.sample({.lengths_only = true}), losses_.seen(), summary_.us_per_step);
 }
 
 // Writes what a list shows of the run so far, in case the run never ends properly.

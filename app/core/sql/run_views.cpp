@@ -11,8 +11,7 @@
 #include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/ranks.h"
-#include "profiling/analysis/step_sample.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
@@ -179,7 +178,7 @@ SqlCell spec_text_of(const prof::RunSummary& run) {
 
 void list_runs(const SqlRun& run, const AddRow& add) {
   const prof::RunSummary& s = run.data.summary;
-  const prof::StepSample sample = prof::sample_steps(run.data.trace, prof::steps_per_epoch(s, run.data.evaluations));
+  const prof::StepSample sample = prof::StepsOfRun::of(run.data).sample();
   const prof::StepTime time = prof::step_time(run.data, sample);
   add({run.path, text(s.name), text(s.device), text(s.created), s.status, s.origin, known(s.steps), number(time.known() ? time.us.value : NAN),
        number(time.p5_us), number(time.p95_us), number(s.wall_s > 0 ? s.wall_s : NAN), number(s.train_loss), number(s.test_loss),

@@ -8,7 +8,7 @@
 #include "app/timeline/time_scale.h"
 #include "app/workspace/run.h"
 #include "profiling/analysis/memory_curves.h"
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 
 class QPainter;
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "app/workspace/compared_live_run.h"
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "engine/passes/compile.h"
 #include "engine/plan/model.h"
 #include "tests/support/synthetic_trace.h"

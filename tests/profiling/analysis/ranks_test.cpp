@@ -12,7 +12,7 @@
 #include "profiling/analysis/collective_waits.h"
 #include "profiling/analysis/step_lanes.h"
 #include "profiling/analysis/step_breaks.h"
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
@@ -285,10 +285,10 @@ TEST(Ranks, AnEvaluationIsNoPartOfAStep) {
   const Trace trace = made.joined();
   const RankReport report = rank_report(trace);
   EXPECT_NEAR(report.step_us, alone, 0.005 * alone);
-  EXPECT_NEAR(sample_steps(trace, 0).mean_step_us(), alone, 0.005 * alone);
+  EXPECT_NEAR(StepsOfRun::of(trace).sample().mean_step_us(), alone, 0.005 * alone);
   made.small_last_batch = true;
   EXPECT_NEAR(rank_report(made.joined()).step_us, alone, 0.005 * alone) << "a smaller batch ends each epoch";
-  EXPECT_NEAR(sample_steps(made.joined(), 0).mean_step_us(), alone, 0.005 * alone);
+  EXPECT_NEAR(StepsOfRun::of(made.joined()).sample().mean_step_us(), alone, 0.005 * alone);
   made.small_last_batch = false;
   made.late_rank = 0, made.every = 5;  // the rank whose marks come first
   EXPECT_NEAR(rank_report(made.joined()).step_us, alone + 3000 / 8.0, 0.03 * alone)

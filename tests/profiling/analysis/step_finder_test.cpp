@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
 #include "profiling/collectors/clock_window.h"

@@ -1,10 +1,9 @@
 // Which steps a run is measured by, and where the GPU ran the steps of a graph.
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 
 #include <gtest/gtest.h>
 
 #include "profiling/analysis/gpu_steps.h"
-#include "profiling/analysis/step_time.h"
 #include "profiling/base/statistics.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/profiling/trace/made_trace.h"
@@ -56,7 +55,7 @@ TEST(StepSample, AStepThatContainsAPauseIsLeftOut) {
     trace.append(ranges, forward);
     now += own + pause;
   }
-  const StepSample sample = sample_steps(trace, 0);
+  const StepSample sample = StepsOfRun::of(trace).sample();
   EXPECT_EQ(sample.pauses, 3u);
   EXPECT_EQ(sample.parts.steps, 199 - 3);
   EXPECT_EQ(sample.step_us.size(), 199u - 3u);
@@ -99,7 +98,7 @@ TEST(StepSample, PartsOfTheMedianStepSumToTheMedian) {
     trace.append(api, call);
     now = step.end();
   }
-  const StepSample sample = sample_steps(trace, 0);
+  const StepSample sample = StepsOfRun::of(trace).sample();
   EXPECT_GT(sample.mean_step_us(), 1.2);
   EXPECT_NEAR(sample.median_step_us(), median(sample.step_us), 1e-3);
   EXPECT_NEAR(static_cast<double>(part(sample.median_parts, Meaning::Allocation)) / static_cast<double>(sample.median_parts.steps), 10, 0.1);
@@ -113,7 +112,7 @@ TEST(StepSample, StepsOfGraphsComeFromTheGpu) {
   test::add_graph_run(trace, truth, 3);
   EXPECT_TRUE(host_ran_ahead(trace));
   for (const double steps_per_epoch : {0.0, 16.0 * truth.graphs_an_epoch})
-    expect_known_steps(sample_steps(trace, steps_per_epoch), truth);
+    expect_known_steps(StepsOfRun::of(trace, {.per_epoch = steps_per_epoch}).sample(), truth);
   EXPECT_FALSE(host_ran_ahead(MadeTrace(50).trace));
 }
 
@@ -141,7 +140,7 @@ TEST(StepSample, TheStepTimeCountsEachStepAndNotEachLaunch) {
     trace.append(steps, kernel);
     now += static_cast<TimeNs>(kernel.duration), number += count;
   }
-  const StepSample sample = sample_steps(trace, trace, 0);
+  const StepSample sample = StepsOfRun(trace, trace).sample();
   EXPECT_EQ(sample.stride, 16);
   EXPECT_EQ(sample.pauses, 0u) << "a launch of ten times as many steps is no pause";
   EXPECT_EQ(sample.step_us.size(), 20u + 19u * 10u);
@@ -165,7 +164,7 @@ TEST(StepSample, WholeGraphsSayHowLongTheirStepsTook) {
     graph.kind = static_cast<uint64_t>(SpanKind::GraphRun), graph.meaning = static_cast<uint64_t>(Meaning::Launch);
     trace.append(marks, mark), trace.append(graphs, graph);
   }
-  const StepSample sample = sample_steps(trace, 0);
+  const StepSample sample = StepsOfRun::of(trace).sample();
   EXPECT_EQ(sample.stride, 16);
   EXPECT_NEAR(sample.mean_step_us(), 10, 1e-9);
   EXPECT_EQ(part(sample.parts, Meaning::Other) * 16, 15 * sample.parts.wall());
@@ -183,11 +182,11 @@ TEST(StepSample, LeavesOutWhatWasNotTracedOnPurpose) {
   Span rest;
   rest.start = 100'995, rest.duration = 99'995, rest.kind = static_cast<uint64_t>(SpanKind::Overhead);
   made.trace.append(made.trace.track(TrackKind::Untraced, kUntracedTrack, "CPU"), rest);
-  const StepSample sample = sample_steps(made.trace, 0);
+  const StepSample sample = StepsOfRun::of(made.trace).sample();
   EXPECT_EQ(sample.parts.steps, 99 + 99) << "the last of each row only ends the one before it";
   EXPECT_EQ(part(sample.parts, Meaning::Matrix), 800 * sample.parts.steps);
   EXPECT_DOUBLE_EQ(sample.mean_step_us(), 1.0);
-  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 50}).parts.steps, 49);
+  EXPECT_EQ(StepsOfRun(made.trace, made.trace).sample({kAlways, 50}).parts.steps, 49);
 }
 
 // A window of steps kernel by kernel, whole graphs between: a mean over both would tell of no step there was.
@@ -204,14 +203,14 @@ TEST(StepSample, WhatAStepIsMadeOfIsKnownFromThoseWhoseGraphsHaveKernels) {
       made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, start, start + 900, "graph 2");
     }
   }
-  const StepSample sample = sample_steps(made.trace, made.trace, 0);
+  const StepSample sample = StepsOfRun(made.trace, made.trace).sample();
   EXPECT_EQ(sample.parts.steps, 3 * 19) << "the last of each window only ends the one before it";
   EXPECT_EQ(part(sample.parts, Meaning::Matrix), 600 * sample.parts.steps);
   EXPECT_EQ(part(sample.parts, Meaning::Loss), 200 * sample.parts.steps);
   EXPECT_EQ(part(sample.parts, Meaning::Other), 0);
   EXPECT_DOUBLE_EQ(sample.kernels_per_step, 2);
   EXPECT_EQ(sample.work.count(kWholeGraphs), 0u);
-  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 20}).parts.steps, 19) << "of the newest window";
+  EXPECT_EQ(StepsOfRun(made.trace, made.trace).sample({kAlways, 20}).parts.steps, 19) << "of the newest window";
 }
 
 // The first steps were launched kernel by kernel, to warm up, and no graph's kernels are known.
@@ -225,7 +224,7 @@ TEST(StepSample, WarmingUpReportsNothingOfGraphs) {
     else
       made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, start, start + 900, "graph 2");
   }
-  EXPECT_EQ(sample_steps(made.trace, made.trace, 0).parts.steps, 99);
+  EXPECT_EQ(StepsOfRun(made.trace, made.trace).sample().parts.steps, 99);
 }
 
 // Libraries load in the first step of a program. A long step later on is a step.
@@ -238,10 +237,10 @@ TEST(StepSample, LeavesTheWarmUpOut) {
     made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 800, "gemm", step + 1);
     start += length;
   }
-  const StepSample sample = sample_steps(made.trace, made.trace, 0);
+  const StepSample sample = StepsOfRun(made.trace, made.trace).sample();
   EXPECT_EQ(sample.parts.steps, 98);
   EXPECT_NEAR(sample.mean_step_us(), (97 + 11) / 98.0, 1e-9);
-  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 40}).parts.steps, 39) << "it is not among the newest";
+  EXPECT_EQ(StepsOfRun(made.trace, made.trace).sample({kAlways, 40}).parts.steps, 39) << "it is not among the newest";
 }
 
 // It ended while the tracing rested, before the rest was written down.
@@ -253,7 +252,7 @@ TEST(StepSample, LeavesOutLastStepsOfWhichNothingWasRecorded) {
     made.add(TrackKind::Phases, SpanKind::Phase, Meaning::Other, start, start + 990, "forward");
     if (step <= 80) made.add(TrackKind::CpuThread, SpanKind::Op, Meaning::Matrix, start, start + 800, "gemm");
   }
-  const StepSample sample = sample_steps(made.trace, 0);
+  const StepSample sample = StepsOfRun::of(made.trace).sample();
   EXPECT_EQ(sample.parts.steps, 79) << "the last one only ends the one before it";
   EXPECT_EQ(part(sample.parts, Meaning::Matrix), 800 * sample.parts.steps);
   EXPECT_EQ(part(sample.parts, Meaning::Idle), 200 * sample.parts.steps);
@@ -262,9 +261,9 @@ TEST(StepSample, LeavesOutLastStepsOfWhichNothingWasRecorded) {
 // Only a part of a long run is in memory; steps without their kernels would look idle.
 TEST(StepSample, LooksOnlyWhereEverythingIsInMemory) {
   MadeTrace made(3000);
-  StepSample whole = sample_steps(made.trace, 0);
+  StepSample whole = StepsOfRun::of(made.trace).sample();
   made.trace.evict(made.trace.resident_bytes() / 5);
-  const StepSample part_of_it = sample_steps(made.trace, 0);
+  const StepSample part_of_it = StepsOfRun::of(made.trace).sample();
   ASSERT_TRUE(part_of_it.traced());
   EXPECT_DOUBLE_EQ(part_of_it.kernels_per_step, whole.kernels_per_step);
 }

@@ -1,4 +1,4 @@
-#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/steps_of_run.h"
 
 #include <gtest/gtest.h>
 

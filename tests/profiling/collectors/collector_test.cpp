@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "profiling/trace/span_walk.h"
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/clock.h"
 #include "profiling/cupti/pool_questions.h"
 #include "profiling/collectors/marks.h"
@@ -165,7 +165,7 @@ TEST(Collector, AWindowOfStepsIsTracedAndTheRestSaySo) {
     const bool named = std::ranges::any_of(untraced, [&](auto u) { return u.first <= middle && middle <= u.second; });
     EXPECT_EQ(named, (step.step - 1) % 10 >= 3) << "step " << step.step - 1;
   }
-  const StepSample sample = sample_steps(trace, 0);
+  const StepSample sample = StepsOfRun::of(trace).sample();
   // Two whole steps of each window. What a busy machine holds up for much longer than the rest counts as a pause.
   std::vector<TimeNs> lengths;
   for (size_t i = 1; i < steps.size(); ++i) lengths.push_back(steps[i].start - steps[i - 1].start);

@@ -13,7 +13,7 @@
 #include <map>
 #include <sstream>
 
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"

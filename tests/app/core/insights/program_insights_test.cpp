@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/core/insights/trace_insights.h"
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
 
@@ -142,7 +142,7 @@ TEST_F(Recorded, AWaitForDataIsAsLongAsInTheSplit) {
     if (step % 4 == 3) range(start(step) + 4 * kMillisecond, kMillisecond, wait);
     range(start(step) + 7 * kMillisecond, 2 * kMillisecond, wait);  // the GPU works meanwhile
   }
-  const StepSample split = sample_steps(trace, 0);
+  const StepSample split = StepsOfRun::of(trace).sample();
   const auto parts = parts_of(split.parts);
   const auto data = std::ranges::find(parts, PartKind::HostData, [](const auto& part) { return part.id.kind; });
   ASSERT_NE(data, parts.end());

@@ -173,7 +173,7 @@ ReportRun drawn(const std::string& title, int64_t gemm_ns, uint64_t bytes) {
   test::add_graph_run(trace, shape, 3);
   prof::GpuSteps steps;
   steps.finish(trace);
-  run.run.sample = prof::sample_steps(steps.trace(), trace, 0);
+  run.run.sample = prof::StepsOfRun(steps.trace(), trace).sample();
   const prof::TimeNs begin = run.run.sample.median_step.begin;
   trace.memory_sources = {"direct"};
   trace.append_memory({begin - 50, 0x1000, bytes / 2, 1, 0, prof::MemoryAction::Allocate, 0});

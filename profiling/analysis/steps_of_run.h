@@ -1,13 +1,18 @@
-// The part of a run that is used for comparison: its newest whole steps, without the pauses and evaluations between
-// them.
+// The steps of a run: where they are, what each took, and which are left out of its figures and why. The newest whole steps,
+// without the pauses and evaluations between them, stand for the run wherever runs are compared.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/pace.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "profiling/analysis/step_finder.h"
+#include "profiling/trace/run_data.h"
 #include "profiling/trace/time_range.h"
 
 namespace ws::prof {
@@ -53,25 +58,45 @@ struct StepSample {
   }
 };
 
-// Which steps are sampled: the newest `steps` that end by `until`, not before step `since`.
+// Which steps are sampled: the newest `steps` that end by `until`.
 struct SampleRange {
   static constexpr size_t kOfAFinishedRun = 300'000, kOfALiveRun = 30'000;  // 0.1 µs each
   TimeNs until = kAlways;
   size_t steps = 2000;
   size_t most_spans = kOfAFinishedRun;  // older steps count in step_us only
-  int64_t since = 0;
-  bool lengths_only = false;  // fills step_us only
+  bool lengths_only = false;            // fills step_us only
+};
+
+// What is known of the steps beside the trace.
+struct StepFacts {
+  double per_epoch = 0;            // shows where evaluations are; 0: unknown
+  int64_t since = 0;               // the first step with the final execution settings
+  std::optional<bool> host_ahead;  // the host launches steps before the GPU finished the previous ones; nullopt: the trace shows it
+};
+
+class StepsOfRun {
+ public:
+  // Takes the marks of the trace, or the steps as the GPU ran them if the host ran ahead. `trace` must live longer.
+  static StepsOfRun of(const Trace& trace, const StepFacts& facts = {});
+  static StepsOfRun of(const RunData& run);
+  // Steps that the caller found: `marks` is the trace, or the trace of GpuSteps. Both must live longer.
+  StepsOfRun(const Trace& marks, const Trace& trace, const StepFacts& facts = {}) : marks_(&marks), trace_(&trace), facts_(facts) {}
+
+  bool on_gpu() const { return &marks() != trace_; }
+  const Trace& marks() const { return on_gpu_.empty() ? *marks_ : on_gpu_.trace(); }
+  const Trace& trace() const { return *trace_; }
+  // Leaves out the warm-up and steps in untraced stretches. If some steps have kernel records, also steps whose graphs were
+  // recorded as a whole.
+  StepSample sample(const SampleRange& range = {}) const;
+
+ private:
+  const Trace *marks_, *trace_;
+  StepFacts facts_;
+  GpuSteps on_gpu_;
 };
 
 // How many of a run's first steps are warm-up: libraries load, kernels are chosen and compiled. No mean counts them.
 size_t warm_up(const std::vector<int64_t>& lengths);
-
-// `marks` holds the steps, `trace` the work done in them. Both are the same trace, or `marks` comes from GpuSteps if
-// the host ran ahead. `steps_per_epoch` (0: unknown) shows where evaluations are. The sample excludes the warm-up and steps in untraced
-// stretches. If some steps have kernel records, it also excludes steps whose graphs were recorded as a whole.
-StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range = {});
-// For a program whose settings are not known: uses the marks, or the GPU's steps if the host ran ahead.
-StepSample sample_steps(const Trace& trace, double steps_per_epoch, SampleRange range = {});
 
 // "" or ", 3 pauses left out": behind the number of a mean. Of a sample, also what steps of longer launches take.
 std::string left_out_text(size_t pauses);
@@ -98,5 +123,27 @@ inline constexpr std::string_view kOpKey = "op ";  // prefix of the work_key of 
 StepWindowNs step_window(const Trace& marks, int64_t step);
 // The longest part of `within` without untraced stretches.
 StepWindowNs longest_traced(const Trace& trace, StepWindowNs within);
+
+// A training of ours takes equally long steps, unless something else uses the machine. Steps of other programs vary by
+// themselves: they wait for data, collect garbage, save what they have.
+enum class StepsOf { Training, Program };
+
+// Uses the sampled steps. Without samples, or if only host marks were traced, it uses stretches between losses. With
+// too few of these, it uses the mean of the whole run, which has no spread; 0: not known.
+StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, double whole_run_us,
+                   StepsOf whose = StepsOf::Training);
+// Returns the step time stored with the run, or computes it.
+StepTime step_time(const RunData& run, const StepSample& sample);
+
+// Step time of a recorded program, as opening its file computes it. Where a GPU worked, it is not known if only the host's
+// marks were recorded.
+StepTime step_time(const FoundSteps& found, bool gpu = true);
+
+// The first step with the final execution settings. Steps before it say nothing about the current speed.
+int64_t steady_since(const std::vector<ChangeMark>& marks);
+
+// True if step times vary so much that, in a training, something else used the machine: its interval is then the whole
+// spread.
+bool varies_widely(const StepTime& time);
 
 }  // namespace ws::prof

@@ -1,10 +1,9 @@
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/steps_of_run.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/trace_queries.h"
@@ -76,12 +75,12 @@ bool has_whole_graphs(const Trace& trace) {
 
 // If graphs are recorded by kernel in some steps and as a whole in others, only the former show the content of a step.
 // Takes the newest of these, even if they are far back.
-std::vector<Span> sampled_steps(const Track& marks, const Trace& trace, StepWindowNs within, SampleRange range) {
+std::vector<Span> sampled_steps(const Track& marks, const Trace& trace, StepWindowNs within, const SampleRange& range, int64_t since) {
   const size_t most = range.steps;
   constexpr size_t kFarBack = 10'000;
   const bool look_back = has_whole_graphs(trace);
   std::vector<Span> steps =
-      newest_steps(marks, within, recorded_until(trace), look_back ? std::max(most, kFarBack) : most, range.since);
+      newest_steps(marks, within, recorded_until(trace), look_back ? std::max(most, kFarBack) : most, since);
   if (look_back) {
     const auto whole = steps_with(steps, trace, TrackKind::GraphLaunches, is_kernel);
     const auto kernels = steps_with(steps, trace, TrackKind::Stream, [](const Span& s) { return s.flags & kInGraph; });
@@ -406,16 +405,27 @@ void take_stretch(StepSample& sample, const Trace& trace, StepWindowNs stretch, 
   sample.median_parts = typical.parts, sample.op_parts = std::move(typical.ops);
 }
 
-StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range) {
+StepsOfRun StepsOfRun::of(const Trace& trace, const StepFacts& facts) {
+  StepsOfRun steps(trace, trace, facts);
+  if (facts.host_ahead ? *facts.host_ahead : host_ran_ahead(trace)) steps.on_gpu_.finish(trace);
+  return steps;
+}
+
+StepsOfRun StepsOfRun::of(const RunData& run) {
+  return of(run.trace, {.per_epoch = steps_per_epoch(run.summary, run.evaluations), .since = steady_since(run.marks)});
+}
+
+StepSample StepsOfRun::sample(const SampleRange& range) const {
+  const Trace& trace = *trace_;
   StepSample sample;
-  const Track* track = first_track(marks, TrackKind::Steps);
+  const Track* track = first_track(marks(), TrackKind::Steps);
   if (!track) return sample;
   StepWindowNs within = in_memory(trace);
   within.end = std::min(within.end, range.until);
-  std::vector<Span> steps = sampled_steps(*track, trace, within, range);
+  std::vector<Span> steps = sampled_steps(*track, trace, within, range, facts_.since);
   leave_warm_up_out(steps, *track);
   if (steps.empty()) return sample;
-  StepBreaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
+  StepBreaks breaks(steps, facts_.per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   share_with_other_ranks(breaks, *track, trace, {steps.front().start, steps.back().end()});
   const std::vector<Row> rows = rows_of(steps, breaks);
   sample.stride = breaks.stride();
@@ -441,18 +451,11 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   if (typical.parts.steps == 0)  // the newest steps are all unusual
     for (const Row& piece : seen) add_all(typical, trace, inner, steps, piece, sample.stride);
   take_typical(sample, std::move(typical));
-  if (gpu && &marks != &trace) idle_is_launch(sample.parts), idle_is_launch(sample.median_parts);
+  if (gpu && on_gpu()) idle_is_launch(sample.parts), idle_is_launch(sample.median_parts);
   give_rates(sample, trace, totals);
   sample.median_step = middle_step(steps, rows);
   sample.row = long_row(steps, rows);
   return sample;
-}
-
-StepSample sample_steps(const Trace& trace, double steps_per_epoch, SampleRange range) {
-  if (!host_ran_ahead(trace)) return sample_steps(trace, trace, steps_per_epoch, range);
-  GpuSteps steps;
-  steps.finish(trace);
-  return sample_steps(steps.trace(), trace, steps_per_epoch, range);
 }
 
 std::string work_key(const Trace& trace, const Span& span) {
@@ -492,6 +495,78 @@ StepWindowNs step_window(const Trace& marks, int64_t step) {
   const TimeNs length = static_cast<TimeNs>(found->duration);
   const bool near = next && next->start - found->end() <= 2 * length;
   return {found->start, near ? next->start : found->end()};
+}
+
+namespace {
+
+StepTime of_samples(const std::vector<double>& us, double half_width, StepsOf whose) {
+  StepTime time{{median(us), half_width}, percentile(us, 0.05), percentile(us, 0.95)};
+  // Other programs come and go between two runs. The interval within one run does not include this.
+  if (whose == StepsOf::Training && varies_widely(time))
+    time.us.half_width = std::max(half_width, (time.p95_us - time.p5_us) / 2);
+  return time;
+}
+
+StepTime without_spread(double us) {
+  StepTime time;
+  if (us > 0) time.us.value = us;
+  return time;
+}
+
+}  // namespace
+
+StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, double whole_run_us, StepsOf whose) {
+  const bool sampled = !sample.step_us.empty() || sample.traced();
+  if (!sampled || sample.marks_only) {
+    const std::vector<double> us = pace_stretches_us(losses);
+    if (!us.empty()) return of_samples(us, mean_with_interval(us).half_width, whose);  // each stretch is a block of steps
+    if (!sampled || whole_run_us > 0) return without_spread(whole_run_us);
+  }
+  if (!sample.step_us.empty()) return of_samples(sample.step_us, percentile_of_blocks(sample.step_us, 0.5).half_width, whose);
+  return without_spread(sample.mean_step_us());  // a trace without step marks
+}
+
+StepTime step_time(const RunData& run, const StepSample& sample) {
+  const StepsOf whose = run.summary.origin == "run" ? StepsOf::Training : StepsOf::Program;
+  if (run.summary.step_time.known()) {
+    StepTime stored = run.summary.step_time;  // of an earlier version, the interval may be the whole spread
+    if (whose == StepsOf::Program && varies_widely(stored) && !sample.step_us.empty())
+      stored.us.half_width = percentile_of_blocks(sample.step_us, 0.5).half_width;
+    return stored;
+  }
+  PaceLog losses;
+  const int64_t since = steady_since(run.marks);
+  for (const Metric& m : run.metrics)
+    if (m.step >= since) losses.add({static_cast<double>(m.step), m.wall_s});
+  return step_time(sample, losses.seen(), run.summary.us_per_step, whose);
+}
+
+StepTime step_time(const FoundSteps& found, bool gpu) {
+  if (gpu && !found.kernels) return {};
+  Trace trace;
+  const NameId none = trace.intern("");
+  trace.append(trace.track(TrackKind::Steps, "steps", "CPU"), found.spans(none));
+  for (const FoundStep& stretch : found.untraced) {
+    Span span;
+    span.start = stretch.start, span.duration = static_cast<uint64_t>(stretch.end - stretch.start), span.name = none;
+    trace.append(trace.track(TrackKind::Untraced, kUntracedTrack, "CPU"), span);
+  }
+  StepSample sample = StepsOfRun(trace, trace).sample({.lengths_only = true});
+  sample.marks_only = false;
+  return step_time(sample, {}, found.us_each, StepsOf::Program);
+}
+
+bool varies_widely(const StepTime& time) {
+  constexpr double kWide = 0.5;  // share of the median; on a quiet machine p5 to p95 differ by a few per cent
+  return time.has_spread() && time.p95_us - time.p5_us > kWide * time.us.value;
+}
+
+int64_t steady_since(const std::vector<ChangeMark>& marks) {
+  constexpr std::string_view kExecution = "exec.";  // prefix of the names of execution settings
+  int64_t since = 0;
+  for (const ChangeMark& mark : marks)
+    if (mark.text.starts_with(kExecution)) since = std::max(since, mark.step);
+  return since;
 }
 
 }  // namespace ws::prof

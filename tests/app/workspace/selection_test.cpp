@@ -31,7 +31,8 @@ void act(Selection& on, const std::string& word, const std::string& runs) {
   if (word == "train") return on.started(a, true);
   if (word == "other") return on.started(a, false);  // a training of something else, or a recording
   if (word == "next") return on.startedInSeries(a);
-  if (word == "end") return on.ended(a, true);
+  if (word == "record") return on.started(a, false);
+  if (word == "end" || word == "stop") return on.ended(a, true);
   if (word == "fail") return on.ended(a, false);
   if (word == "select") return on.select(a);
   if (word == "with") return on.compareWith(a);
@@ -40,7 +41,7 @@ void act(Selection& on, const std::string& word, const std::string& runs) {
   if (word == "drop") return on.drop(a);
   if (word == "baseline") return on.setBaseline(a);
   if (word == "swap") return on.swap();
-  if (word == "open") return on.open(ids(runs));
+  if (word == "open" || word == "reopen") return on.open(ids(runs));
   if (word == "delete") return on.removed(a, b);
   if (word == "undo") return on.restored(a, b);
   if (word == "file") return on.replaced(a, b);
@@ -154,7 +155,23 @@ INSTANTIATE_TEST_SUITE_P(Table, SelectionScript, testing::Values(
   Script{"train:A end:A train:B select:A end:B file:BC", "AC"},
   Script{"open:A file:BC", "A"},
   Script{"train:A end:A train:B file:AC fail:B", "C"},
-  Script{"open:AC file:AC", "C"}));
+  Script{"open:AC file:AC", "C"},
+  // All kinds of actions.
+  Script{"record:A", "A"},
+  Script{"record:A fail:A", ""},
+  Script{"record:A stop:A file:AB", "B"},
+  Script{"record:A stop:A file:AB train:C", "CB"},
+  Script{"train:A stop:A record:B", "B"},
+  Script{"train:A stop:A record:B fail:B", "A"},
+  Script{"open:AB record:C fail:C", "AB"},
+  Script{"open:AB record:C select:A stop:C file:CD", "A"},
+  Script{"record:A compare:BC stop:A file:AD", "CB"},
+  Script{"train:A stop:A reopen:A", "A"},
+  Script{"train:A stop:A train:B stop:B reopen:A", "A"},
+  Script{"train:A stop:A train:B stop:B delete:BA undo:BC", "CA"},
+  Script{"train:A stop:A train:B stop:B delete:BA reopen:C undo:BD", "CD"},
+  Script{"train:A stop:A train:B select:A delete:AB undo:AC stop:B", "CB"},
+  Script{"train:A select:B compare:CD stop:A train:E", "ED"}));
 // clang-format on
 
 // Whatever is done: no run stands twice, the newest action counts, and a change is reported once, after it happened.

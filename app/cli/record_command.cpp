@@ -160,7 +160,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
   if (run.extra.contains("cpu_only") && !run.extra.contains(prof::kNeverCaptured)) add(run.said("traced"));
   if (const std::string lost = run.said("dropped_records"); !lost.empty() && lost != "0") add(lost + " records were lost.");
   add(run.said("kernel_ranges"));
-  for (const char* missing : prof::kNotRecorded) add(run.said(missing));
+  for (const char* missing : prof::kMissingKeys) add(run.said(missing));
   if (a.counters)
     add(run.said("counters").empty() ? "No hardware counters: the program ended before they were sampled."
                                  : run.said("counters"));

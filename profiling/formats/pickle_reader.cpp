@@ -270,10 +270,10 @@ bool PickleMachine::step_memo(uint8_t op) {
       recall(in_.value<uint32_t>("a place"));
       return true;
     case '0':
-      void(pop());
+      static_cast<void>(pop());
       return true;
     case '1':
-      void(pop_marked());
+      static_cast<void>(pop_marked());
       return true;
     case '2':
       push(top());

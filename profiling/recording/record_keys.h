@@ -19,7 +19,7 @@ inline constexpr const char* kCollectivesInGraphs = "program_collectives_in_grap
 inline constexpr const char* kCollectivesUnseen = "program_collectives_unseen";
 inline constexpr const char* kCollectivesUntimed = "program_collectives_untimed";
 inline constexpr const char* kNeverCaptured = "program_captures";
-inline constexpr const char* kNotRecorded[] = {kNeverCaptured, "program_lines", "program_ops", "program_memory", "program_log", kCollectivesInGraphs,
+inline constexpr const char* kMissingKeys[] = {kNeverCaptured, "program_lines", "program_ops", "program_memory", "program_log", kCollectivesInGraphs,
                                                kCollectivesUnseen, kCollectivesUntimed};
 inline constexpr const char* kExitStatusKey = "exit_status";  // of a program that ended by exit()
 

@@ -35,7 +35,7 @@ class FastTraining {
     batch.tracks[0] = {ws::prof::TrackKind::Steps, "steps", "CPU", 0, {}};
     batch.tracks[1] = {ws::prof::TrackKind::Stream, "stream 7", "GPU 0", 0, {}};
     batch.tracks[2] = {ws::prof::TrackKind::Api, "CUDA API", "CPU", 0, {}};
-    batch.counters.push_back({"memory used", "B", {}});
+    batch.counters.push_back({"memory used", "B", prof::CounterKind::MemoryUsed, {}});
     for (int i = 0; i < kStepsPerUpdate; ++i) step(update, batch);
     for (int i = 0; i < 20; ++i) block(batch, i);
     update.epochs.push_back(epoch());

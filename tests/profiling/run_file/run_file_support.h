@@ -66,7 +66,7 @@ inline TraceBatch batch_of(int from, int count) {
     track.spans.push_back(span);
   }
   batch.tracks.push_back(std::move(track));
-  batch.counters.push_back({"memory used", "B", {{from, 1.0 * from}}});
+  batch.counters.push_back({"memory used", "B", CounterKind::MemoryUsed, {{from, 1.0 * from}}});
   StepAllocations calls;
   calls.step = static_cast<uint32_t>(from + 1);
   calls.allocations = 20;

@@ -16,6 +16,7 @@
 #include "tests/support/machine.h"
 #include "tests/support/sanitizers.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 namespace {

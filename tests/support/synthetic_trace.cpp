@@ -74,9 +74,9 @@ struct Writer {
         calls(t.track(TrackKind::Api, "thread 1 calls", "CPU")),
         inner(t.track(TrackKind::Inner, "block 0", "GPU 0")),
         sm(t.counter("SM active", "%")),
-        dram(t.counter("DRAM read", "%", CounterKind::Dram)),
-        used(t.counter("memory used", "B", CounterKind::MemoryUsed)),
-        reserved(t.counter("memory reserved", "B", CounterKind::MemoryReserved)) {}
+        dram(t.counter("DRAM read", "%", prof::CounterKind::Dram)),
+        used(t.counter("memory used", "B", prof::CounterKind::MemoryUsed)),
+        reserved(t.counter("memory reserved", "B", prof::CounterKind::MemoryReserved)) {}
 
   TimeNs jitter(TimeNs ns) { return ns + static_cast<TimeNs>(rng() % static_cast<unsigned>(ns / 8 + 1)); }
 

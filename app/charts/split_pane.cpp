@@ -1,5 +1,6 @@
 #include "app/charts/split_pane.h"
 
+#include <QMouseEvent>
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
@@ -7,7 +8,9 @@
 #include <utility>
 
 #include "app/charts/series.h"
+#include "app/widgets/glossary.h"
 #include "app/widgets/theme.h"
+#include "app/widgets/tip.h"
 #include "app/text/units.h"
 #include "app/workspace/closing_line.h"
 #include "app/workspace/report_reader.h"
@@ -271,9 +274,12 @@ void SplitPane::paintNumbers(QPainter& painter, const std::vector<double>& us, d
 
 void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double left, double y, double height) {
   draw_fill(painter, QRectF(left + 10, y + height / 2 - 5.5, 11, 11), part_brush({row.meaning, row.kind}));
-  painter.setFont(ui_font(11.5));
+  painter.setFont(word_font(ui_font(11.5), row.name));
   painter.setPen(theme().secondary);
-  painter.drawText(QRectF(left + 28, y, kSplitNames, height), Qt::AlignLeft | Qt::AlignVCenter, row.name);
+  QRectF name;
+  painter.drawText(QRectF(left + 28, y, kSplitNames, height), Qt::AlignLeft | Qt::AlignVCenter, row.name, &name);
+  if (const Word* word = word_of(row.name)) words_.emplace_back(name, word_tip(*word));
+  painter.setFont(ui_font(11.5));
   paintNumbers(painter, row.us, row.share, left, y, height);
 }
 
@@ -338,19 +344,34 @@ void SplitPane::paintSum(QPainter& painter, double left, double top, double pitc
   paintNumbers(painter, table_.wall, 1, left, top + 3, pitch);
 }
 
+QString SplitPane::wordAt(QPointF at) const {
+  const auto word = std::ranges::find_if(words_, [at](const auto& each) { return each.first.contains(at); });
+  return word == words_.end() ? QString() : word->second;
+}
+
+void SplitPane::mousePressEvent(QMouseEvent* event) {
+  QToolTip::showText(event->globalPosition().toPoint(), wordAt(event->position()), this);
+}
+
+bool SplitPane::event(QEvent* event) {
+  return showed_tip(event, this, [this](QPointF at) { return wordAt(at); }) || Pane::event(event);
+}
+
 void SplitPane::paintEvent(QPaintEvent* event) {
+  words_.clear();
   Pane::paintEvent(event);
   QPainter painter(this);
   const bool any = std::any_of(table_.wall.begin(), table_.wall.end(), [](double wall) { return wall > 0; });
   if (!any || runs_.empty()) {
     painter.setFont(ui_font(11.5));
     painter.setPen(theme().quiet);
-    const QString reason =
-        runs_.empty()                      ? tr("Tick a run, or press Train")
-        : runs_.front()->live()            ? tr("Filled with the first traced steps")
-        : runs_.front()->command.isEmpty() ? tr("No step of this run was traced. Choose a trace level and train again.")
-                                           : tr("No steps were found in this program. Mark them with warpsight.step().");
-    painter.drawText(rect().adjusted(12, 28, -12, 0), Qt::AlignCenter | Qt::TextWordWrap, reason);
+    painter.drawText(rect().adjusted(12, 28, -12, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                     runs_.empty() ? tr("Click a run, or press Train")
+                     : runs_.front()->live()
+                         ? tr("Filled with the first traced steps")
+                     : runs_.front()->command.isEmpty()
+                         ? tr("No step of this run was traced. Choose a trace level and train again.")
+                         : tr("No steps were found in this program. Mark them with warpsight.step()."));
     return;
   }
   paintTable(painter, paintBars(painter, kBarsTop) + 2);

@@ -35,6 +35,8 @@ class SplitPane : public Pane {
  protected:
   void paintEvent(QPaintEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  bool event(QEvent* event) override;
 
  private:
   void refresh();
@@ -59,10 +61,12 @@ class SplitPane : public Pane {
   bool isSmall() const;  // rows are merged
   double barHeight() const;
   void paintNames(QPainter& painter, double top);
+  QString wordAt(QPointF at) const;
 
   std::vector<QPointer<Run>> runs_;
   SplitTable table_;
   bool compact_ = false;
+  std::vector<std::pair<QRectF, QString>> words_;  // painted and underlined, with the tip of each
 };
 
 }  // namespace ws::app

@@ -21,7 +21,9 @@ void ManualWindow::open(const QString& page, QWidget* beside) {
   static QPointer<ManualWindow> manual;
   if (!manual) manual = new ManualWindow(beside);
   const QDir docs(QString::fromStdString((resources_folder() / "docs").string()));
-  manual->setSource(QUrl::fromLocalFile(docs.absoluteFilePath(page + ".md")));
+  manual->setSource(QUrl::fromLocalFile(docs.absoluteFilePath(page.section('#', 0, 0) + ".md")));
+  manual->moveCursor(QTextCursor::Start);
+  if (const QString word = page.section('#', 1); !word.isEmpty()) manual->find(word + ':');
   manual->show();
   manual->raise();
   manual->activateWindow();

@@ -7,7 +7,7 @@ namespace ws::app {
 class ManualWindow : public QTextBrowser {
   Q_OBJECT
  public:
-  // Shows a page, such as "tour", in the one manual window of the program.
+  // Shows a page, such as "tour" or "glossary#Sync", in the one manual window of the program.
   static void open(const QString& page, QWidget* beside);
 
  protected:

@@ -8,6 +8,7 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "app/widgets/glossary.h"
 #include "app/widgets/icon_label.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
@@ -51,7 +52,8 @@ StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* par
   column->setSpacing(6);
   auto* title = new QLabel(lesson.title, this);
   title->setFont(ui_font(14, 600));
-  auto* text = new QLabel(text_of(lesson, cuda), this);
+  auto* text = new WordLabel(this);
+  text->setWords(text_of(lesson, cuda));
   text->setWordWrap(true);
   auto* question = new QLabel(lesson.question, this);
   question->setWordWrap(true);
@@ -104,7 +106,7 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   column->setSpacing(6);
   auto* headline = new QLabel(tr("Change one thing. See what it costs."), inside);
   headline->setFont(ui_font(21, 600));
-  sentence_ = new QLabel(inside);
+  sentence_ = new WordLabel(inside);
   sentence_->setWordWrap(true);
   sentence_->setMaximumWidth(860);
   column->addWidget(headline);
@@ -166,8 +168,8 @@ void StartPage::showLessons(bool cuda) {
 void StartPage::setDevice(const DeviceInfo* device) {
   const bool cuda = device && device->cuda;
   showLessons(cuda);
-  sentence_->setText(tr("Warpsight trains a small network on %1 and shows the loss, every kernel and every allocation "
-                        "as they happen. Each start below makes two or more runs and lays them over each other. It "
+  sentence_->setWords(tr("Warpsight trains a small network on %1 and shows the loss, every [kernel] and every [allocation] "
+                         "as they happen. Each start below makes two or more runs and lays them over each other. It "
                         "records your own PyTorch and CUDA programs in the same way.")
                          .arg(cuda || !device ? tr("this GPU") : tr("this CPU")));
   clear(facts_);

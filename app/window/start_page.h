@@ -9,10 +9,11 @@
 
 class QGridLayout;
 class QHBoxLayout;
-class QLabel;
 class QPushButton;
 
 namespace ws::app {
+
+class WordLabel;
 
 void paint_lesson(QPainter& painter, const QRectF& box, const QString& name);
 
@@ -58,7 +59,7 @@ class StartPage : public QWidget {
 
   std::vector<StartCard*> cards_;
   QHBoxLayout* row_;
-  QLabel* sentence_;
+  WordLabel* sentence_;
   QGridLayout* facts_ = nullptr;
 };
 

@@ -6,6 +6,7 @@
 #include <QMenuBar>
 #include <QTabBar>
 
+#include "app/widgets/glossary.h"
 #include "app/workspace/shipped_runs.h"
 
 namespace ws::app {
@@ -99,10 +100,19 @@ QMenu* WindowMenus::tabMenu() {
   return menu;
 }
 
+// The commands (Ctrl+K) find a word here, too.
+QMenu* WindowMenus::wordMenu() {
+  auto* menu = new QMenu(tr("Glossary"), bar_);
+  menu->addAction(tr("All words"), this, [this] { emit manualWanted("glossary"); });
+  menu->addSeparator();
+  for (const Word& word : glossary()) menu->addAction(word.name, this, [this, &word] { emit manualWanted("glossary#" + word.name); });
+  return menu;
+}
+
 void WindowMenus::buildHelp() {
   QMenu* help = add(MenuName::Help, tr("Help"));
   help->addAction(tr("Manual"), QKeySequence::HelpContents, this, [this] { emit manualWanted("tour"); });
-  help->addAction(tr("Glossary"), this, [this] { emit manualWanted("glossary"); });
+  help->addMenu(wordMenu());
   QAction* commands = help->addAction(tr("Commands…"), this, &WindowMenus::commandsWanted);
   commands->setShortcuts({QKeySequence("Ctrl+K"), QKeySequence("Ctrl+Shift+P")});
   help->addAction(tr("Keyboard shortcuts"), QKeySequence("?"), this, &WindowMenus::keysWanted);

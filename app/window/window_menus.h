@@ -39,7 +39,7 @@ class WindowMenus : public QObject {
   void fullScreenWanted();
   void followWanted();
   void commandsWanted();
-  void manualWanted(const QString& page);  // of resources/docs
+  void manualWanted(const QString& page);  // of resources/docs; "glossary#Sync": at this word
   void keysWanted();
   void startPageWanted();
   void aboutWanted();
@@ -52,6 +52,7 @@ class WindowMenus : public QObject {
   void buildRun();
   void buildView();
   QMenu* tabMenu();
+  QMenu* wordMenu();
   void buildHelp();
 
   QMenuBar* bar_;

@@ -197,24 +197,24 @@ QString hidden_layer_after(const Runs& runs, const Run& tried) {
 const std::vector<Lesson>& all_lessons() {
   static const std::vector<Lesson> all = {
       {"allocation", QObject::tr("What an allocation costs"),
-       QObject::tr("The same network twice: an allocation around every buffer, then one planned block. Look for red."),
+       QObject::tr("The same network twice: an [allocation] around every buffer, then one planned block. Look for red."),
        QObject::tr("How much longer does a step take with the allocations?"),
        {QObject::tr("hardly any longer"), QObject::tr("up to 2×"), QObject::tr("more than 2×")},
        true, {"mnist-direct", "mnist-arena"}, allocation, allocation_conclusion, allocation_right, allocation_next},
       {"hidden", QObject::tr("What a hidden layer does"),
-       QObject::tr("Two spirals in the plane, without and with hidden layers. Watch the boundary bend as it trains."),
+       QObject::tr("Two spirals in the plane, without and with [hidden layers]. Watch the boundary bend as it trains."),
        QObject::tr("How many points can a network without a hidden layer get right?"),
        {QObject::tr("about half"), QObject::tr("three quarters"), QObject::tr("nearly all")},
        false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_right, hidden_layer_next, hidden_layer_after},
       {"weights", QObject::tr("What the first weights do"),
-       QObject::tr("Normal, Xavier, Kaiming and zeros from one seed. Compare the first loss, and see which runs "
+       QObject::tr("Normal, Xavier, Kaiming and zeros as [first weights]. Compare the first [loss], and see which runs "
                    "learn."),
        QObject::tr("Which first weights end worst?"),
        {QObject::tr("normal"), QObject::tr("xavier"), QObject::tr("kaiming"), QObject::tr("zeros")},
        false, {}, first_weights, first_weights_conclusion, first_weights_right, first_weights_next},
       {"speed", QObject::tr("How fast it can go"),
-       QObject::tr("Fewer kernels, no allocations, no waits: added one by one. The step time split shows where each µs "
-                   "went."),
+       QObject::tr("Fewer [kernels], no [allocations], no [waits|sync]: added one by one. The step time split shows where "
+                   "each µs went."),
        QObject::tr("How much faster is the last step than the first?"),
        {QObject::tr("less than 2×"), QObject::tr("2× to 5×"), QObject::tr("more than 5×")},
        false, {"mnist-direct", "mnist-arena", "mnist-graph"}, how_fast, how_fast_conclusion, how_fast_right, how_fast_next}};

@@ -10,7 +10,8 @@
 namespace ws::app {
 
 struct Lesson {
-  QString name, title, text;
+  QString name, title;
+  QString text;         // words in brackets are in the glossary
   QString question;     // what do you expect? It stands on the card, and beside the training with its answers
   QStringList answers;
   bool needs_gpu = false;

@@ -13,6 +13,7 @@
 #include "app/core/comparison/mismatches.h"
 #include "app/pages/compare/compare_samples.h"
 #include "app/text/units.h"
+#include "app/widgets/glossary.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/shipped_runs.h"
@@ -128,7 +129,7 @@ CompareHeadline::CompareHeadline(QWidget* parent) : QWidget(parent), top_(new QH
   verdict_ = new QLabel(this);
   verdict_->setFont(ui_font(21, 600));
   verdict_->setWordWrap(true);
-  times_ = new QLabel(this);
+  times_ = new WordLabel(this);
   times_->setFont(ui_font(12));
   times_->setForegroundRole(QPalette::PlaceholderText);
   times_->setWordWrap(true);
@@ -155,6 +156,12 @@ void CompareHeadline::setRuns(const ComparedRuns& compared) {
   fitHeight();
 }
 
+void CompareHeadline::showWaiting(const QString& baseline, const QString& candidate) {
+  verdict_->setText(tr("Comparing %1 with %2…").arg(candidate, baseline));
+  times_->setWords({});
+  for (QLabel* label : {causes_, choices_, warnings_}) label->clear();
+}
+
 // The nested layouts keep heights for a width from before a label was shown. Then a line would be cut off.
 void CompareHeadline::fitHeight() {
   for (QLayout* nested : findChildren<QLayout*>()) nested->invalidate();
@@ -173,18 +180,18 @@ void CompareHeadline::showVerdict(const ComparedRuns& compared) {
   const std::string a = letter(compared.baseline).toStdString(), b = letter(compared.candidate).toStdString();
   verdict_->setText(with_units(QString::fromStdString(answer_text(c, a, b))));
   const ComparedMeasure& time = c.of(MeasureKind::StepTime);
-  if (!time.delta.known()) return times_->setText(tr("The step time of one is not known."));
-  const bool differs = !noise_hides_all(time.a, time.b) || time.delta.verdict != Verdict::WithinNoise;
+  if (!time.delta.known()) return times_->setWords(tr("The step time of one is not known."));
+  const bool told = !noise_hides_all(time.a, time.b) || time.delta.verdict != Verdict::WithinNoise;
   const double delta = time.delta.delta;
   const auto number = [&](double value) { return fixed_text(value, time.a.decimals); };
   const auto rounded = [&](double noise) { return noise < 100 ? number(noise) : count_text(std::llround(noise / 10) * 10); };
-  if (!differs)
-    return times_->setText(tr("Step time, median: %1 and %2 %3. The steps vary so much that no difference can be told.")
+  if (!told)
+    return times_->setWords(tr("Step time, median: %1 and %2 %3. The steps vary so much that no difference can be told.")
                                .arg(number(time.a.value.value), number(time.b.value.value), QString::fromStdString(time.a.unit)));
-  times_->setText(tr("Step time, median: %1 → %2 %5, %3%4 %5")
+  times_->setWords(tr("Step time, median: %1 → %2 %5, %3%4 %5")
                       .arg(number(time.a.value.value), number(time.b.value.value), delta > 0 ? "+" : "", number(delta),
                            QString::fromStdString(time.a.unit)) +
-                  (time.delta.noise > 0 ? tr(" ± %1 (95 % interval)").arg(rounded(time.delta.noise)) : QString()));
+                  (time.delta.noise > 0 ? tr(" ± %1 ([95 % interval])").arg(rounded(time.delta.noise)) : QString()));
 }
 
 // The most important causes. With more than two runs, also which run is the fastest.

@@ -7,6 +7,8 @@ class QLabel;
 
 namespace ws::app {
 
+class WordLabel;
+
 struct ComparedRuns;
 
 class CompareHeadline : public QWidget {
@@ -14,6 +16,7 @@ class CompareHeadline : public QWidget {
  public:
   explicit CompareHeadline(QWidget* parent = nullptr);
   void setRuns(const ComparedRuns& compared);
+  void showWaiting(const QString& baseline, const QString& candidate);  // until setRuns()
   void addButton(QWidget* button);  // to the right of the verdict
 
  protected:
@@ -27,7 +30,8 @@ class CompareHeadline : public QWidget {
   void showWarnings(const ComparedRuns& compared);
 
   QHBoxLayout* top_;
-  QLabel *verdict_, *times_, *causes_, *choices_, *warnings_;
+  QLabel *verdict_, *causes_, *choices_, *warnings_;
+  WordLabel* times_;
 };
 
 }  // namespace ws::app

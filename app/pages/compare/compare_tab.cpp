@@ -73,7 +73,8 @@ QWidget* CompareTab::buildPicker() {
   swap->setAccessibleName(tr("Swap baseline and candidate"));
   swap->setToolTip(swap->accessibleName());
   for (QComboBox* combo : {baseline_box_, candidate_box_})
-    combo->setMinimumWidth(170), combo->setPlaceholderText(tr("tick a second run"));
+    combo->setMinimumWidth(170), combo->setMaximumWidth(260), combo->setSizeAdjustPolicy(QComboBox::AdjustToContents),
+        combo->setPlaceholderText(tr("tick a second run"));
   baseline_box_->setToolTip(tr("The run to compare with. The first letter, unless you choose another."));
   candidate_box_->setToolTip(tr("The run that the answer is about."));
   row->addWidget(new QLabel(tr("Baseline"), box));
@@ -310,7 +311,11 @@ std::vector<Run*> CompareTab::ordered() const {
   return all;
 }
 
-void CompareTab::refresh() { samples_.look(ordered()); }
+void CompareTab::refresh() {
+  if (baseline_ && candidate_ && (compared_.baseline != baseline_ || compared_.candidate != candidate_))
+    headline_->showWaiting(run_letter(baseline_->slot), run_letter(candidate_->slot));
+  samples_.look(ordered());
+}
 
 // In a narrow window the tables keep their width, and the waterfall uses rows.
 void CompareTab::resizeEvent(QResizeEvent* event) {

@@ -3,6 +3,7 @@
 #include "app/core/runs/plan_times.h"
 #include "app/text/units.h"
 #include "app/timeline/block_label.h"
+#include "app/widgets/glossary.h"
 #include "app/widgets/theme.h"
 
 namespace ws::app::details {
@@ -28,7 +29,7 @@ QString mono(const QString& text) {
 
 QString row_html(const QString& name, const QString& value) {
   return QString("<tr><td style='color:%1;padding-right:12px'>%2</td><td>%3</td></tr>")
-      .arg(theme().quiet.name(), name.toHtmlEscaped(), value);
+      .arg(theme().quiet.name(), word_link(name, theme().quiet), value);
 }
 
 QString row(const QString& name, const QString& value) { return row_html(name, value.toHtmlEscaped()); }

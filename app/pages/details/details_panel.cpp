@@ -12,6 +12,7 @@
 #include "app/timeline/hover_card.h"
 #include "app/timeline/time_scale.h"
 #include "engine/passes/lifetimes.h"
+#include "app/widgets/glossary.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/rank_count.h"
@@ -215,6 +216,7 @@ DetailsPanel::DetailsPanel(Focus* focus, QWidget* parent)
   steps_.setSingleShot(true);
   connect(&steps_, &QTimer::timeout, this, &DetailsPanel::refreshSteps);
   connect(text_, &QTextBrowser::anchorClicked, this, &DetailsPanel::follow);
+  explain_words(text_);
   connect(&ranges_, &RangeDetails::changed, this, &DetailsPanel::refresh);
   refresh();
 }

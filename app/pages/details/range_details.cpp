@@ -5,6 +5,7 @@
 #include "app/text/units.h"
 #include "app/timeline/block_label.h"
 #include "app/timeline/time_scale.h"
+#include "app/widgets/glossary.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/report_reader.h"
 #include "profiling/analysis/activity.h"
@@ -64,25 +65,27 @@ QString part_row(const prof::PartId& part, const QString& name, const QString& t
              "<tr><td style='white-space:nowrap'>%1%2</td><td align='right' "
              "style='white-space:nowrap'>&nbsp;%3</td><td "
              "align='right' style='white-space:nowrap;color:%5'>&nbsp;%4&nbsp;%</td></tr>")
-      .arg(swatch(part_colour(part)), name.toHtmlEscaped(), time, fixed_text(share * 100, 0), theme().quiet.name());
+      .arg(swatch(part_colour(part)), word_link(name, theme().text), time, fixed_text(share * 100, 0), theme().quiet.name());
 }
 
 // A value that also needs the column of the shares.
 QString wide_row(const QString& name, const QString& value) {
   return QString("<tr><td style='color:%1'>%2</td><td colspan='2' align='right' style='white-space:nowrap'>&nbsp;%3</td></tr>")
-      .arg(theme().quiet.name(), name, value);
+      .arg(theme().quiet.name(), word_link(name, theme().quiet), value.toHtmlEscaped());
 }
 
+using Row = QString (*)(const QString& name, const QString& value);
+
 // Rows that need GPU records. `busy`: the GPU's share of the steps, if known; a range may hold more than steps.
-QString gpu_rows(const prof::Trace& trace, TimeRange range, std::optional<double> busy = {}) {
+QString gpu_rows(Row row_of, const prof::Trace& trace, TimeRange range, std::optional<double> busy = {}) {
   const prof::Activity activity = prof::activity(trace, range.begin, range.end);
   if (activity.busy == 0) return {};
-  QString rows = row("GPU busy", percent(busy.value_or(activity.busy_share())));
-  if (activity.copies > 0) rows += row("overlap", fixed_text(activity.hidden_copies() * 100, 0) + " % of copies");
+  QString rows = row_of("GPU busy", percent(busy.value_or(activity.busy_share())));
+  if (activity.copies > 0) rows += row_of("overlap", fixed_text(activity.hidden_copies() * 100, 0) + " % of copies");
   const prof::DurationStats delay = prof::launch_delay(trace, range.begin, range.end);
   if (delay.count > 0) {
-    rows += row("launch delay", span_time(delay.median));
-    rows += row("its P99", span_time(delay.p99));
+    rows += row_of("launch delay", span_time(delay.median));
+    rows += row_of("launch delay, P99", span_time(delay.p99));
   }
   return rows;
 }
@@ -132,13 +135,13 @@ QString stored_gpu_rows(const prof::Activity& gpu) {
 // The parts of a range, and the GPU's work in it.
 QString whereabouts(const prof::Trace& trace, TimeRange range) {
   const QString where = range_parts(trace, range);
-  const QString gpu = too_long_to_split(trace, range) ? QString() : gpu_rows(trace, range);
+  const QString gpu = too_long_to_split(trace, range) ? QString() : gpu_rows(row, trace, range);
   return (where.isEmpty() ? where : table(where)) + (gpu.isEmpty() ? gpu : table(gpu));
 }
 
 QString tracing_row(const Run& run) {
   const std::string cost = prof::tracing_cost_text(run.tracing_cost);
-  return cost.empty() ? QString() : row("tracing costs", QString::fromStdString(cost));
+  return cost.empty() ? QString() : wide_row("tracing costs", QString::fromStdString(cost));
 }
 
 bool same_range(const RunRange& a, const RunRange& b) { return a.run == b.run && a.range == b.range; }
@@ -171,21 +174,15 @@ QString step_details(const Run& run) {
   const StepSplit& split = run.split;
   if (split.steps == 0 || split.wall_us <= 0) return {};
   const SplitTable parts_shown = split_table({&split}, false);  // the same numbers as in the pane
-  QString html = heading({}, run.title, {}, run.slot);
-  QString whole = row(step_time_name(), step_time_text(run.stepUs()));
-  if (const QString spread = step_spread_text(run.step_time.p5_us, run.step_time.p95_us); !spread.isEmpty())
-    whole += row("spread", spread);
-  html += table(whole);
-  QString parts;
-  for (const SplitRow& part : parts_shown.rows)
-    parts += part_row({part.meaning, part.kind}, part.name, us_text(part.us[0]), part.share);
-  parts += wide_row(step_time_name(), us_text(parts_shown.wall[0]) + (parts_shown.in_ms ? " ms" : " µs"));
-  html += table(parts);
   QString of = QObject::tr("median of the newest %1 steps").arg(count_text(split.steps));
   if (const int rank = prof::rank_of_steps(run.trace); rank >= 0 && several_ranks(run.trace)) of += QObject::tr(" of rank %1").arg(rank);
-  html += QString("<div style='color:%1'>%2</div>").arg(theme().quiet.name(), of + split.left_out);
-  const QString rest = gpu_rows(run.trace, newest_work(run), split.busy) + tracing_row(run);
-  return rest.isEmpty() ? html : html + table(rest);
+  QString rows;
+  for (const SplitRow& part : parts_shown.rows)
+    rows += part_row({part.meaning, part.kind}, part.name, us_text(part.us[0]), part.share);
+  rows += wide_row(step_time_name(), us_text(parts_shown.wall[0]) + (parts_shown.in_ms ? " ms" : " µs"));
+  if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row("spread", QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
+  rows += gpu_rows(wide_row, run.trace, newest_work(run), split.busy) + tracing_row(run);
+  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1'>%2</div>").arg(theme().quiet.name(), of + split.left_out) + table(rows);
 }
 
 // Spans that are out of memory count only after they were read.

@@ -144,9 +144,9 @@ class Said {
 };
 
 // "90 % of the steps took 17.2 µs to 19.0 µs"
-void add_spread(const QString& text, const QString& view, Said& said) {
-  said.add(kLow, view, after(text, "of the steps took"));
-  said.add(kHigh, view, after(text.section("of the steps took", 1), " to"));
+void add_spread(const QString& text, const QString& view, Said& said, const QString& begin = "of the steps took") {
+  said.add(kLow, view, after(text, begin));
+  said.add(kHigh, view, after(text.section(begin, 1), " to"));
 }
 
 QString without_tags(QString html) { return html.remove(QRegularExpression("<[^>]*>")).replace("&nbsp;", " "); }
@@ -211,7 +211,7 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
   said.add(kTime, when + " lane header", after(lane_numbers(run), "step time"));
   const QString details = without_tags(window.findChild<DetailsPanel*>()->html());
   said.add(kTime, when + " details", after(details, "step time"));
-  add_spread(details, when + " details", said);
+  add_spread(details, when + " details", said, "spread");
   said.add(kCost, when + " details", after(details, QString::fromUtf8("tracing costs≥")));
 }
 

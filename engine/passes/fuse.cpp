@@ -345,13 +345,14 @@ int apply_everywhere(Plan& plan, const Rule& rule) {
 
 Plan fuse(Plan plan, Fusion level) {
   const size_t before = plan.ops.size();
+  std::string rules;
   for (const Rule& rule : kRules) {
     if (rule.level > level) continue;
     if (const int times = apply_everywhere(plan, rule))
-      plan.log.push_back("fuse applied “" + std::string(rule.name) + "” " + std::to_string(times) + " times.");
+      rules += (rules.empty() ? "" : ", ") + std::string(rule.name) + " × " + std::to_string(times);
   }
   drop_unused_buffers(plan);
-  plan.log.push_back("fuse left " + std::to_string(plan.ops.size()) + " of " + std::to_string(before) + " ops.");
+  if (!rules.empty()) plan.log.push_back(std::to_string(before) + " ops fused into " + std::to_string(plan.ops.size()) + ": " + rules + ".");
   return plan;
 }
 

@@ -47,7 +47,7 @@ void hide_long_transfer(Plan& plan) {
   if (last.bytes < kLongTransfer || kMuchShorter * output.bytes > last.bytes) return;
   std::stable_partition(plan.ops.begin(), plan.ops.begin() + static_cast<std::ptrdiff_t>(last.after) + 1,
                         [&](const Op& op) { return !makes(op, output.gradients); });
-  plan.log.push_back("insert_all_reduce makes the gradients of " +
+  plan.log.push_back("The step makes the gradients of " +
                      plan.layer_names[static_cast<size_t>(output.layer)] +
                      " last: their product hides the transfer of " +
                      plan.layer_names[static_cast<size_t>(last.layer)] + ".");
@@ -121,7 +121,7 @@ Plan insert_all_reduce(Plan plan) {
   if (exec.comm == Comm::Overlap) update_last(plan, late_gradients(plan));
   if (std::ranges::count(plan.ops, OpKind::BatchNorm, &Op::kind) > 0)
     plan.log.emplace_back("Batch norm takes the statistics of each rank's own rows.");
-  plan.log.push_back("insert_all_reduce averages " + std::to_string(gradients) + " gradients over " +
+  plan.log.push_back("The step averages " + std::to_string(gradients) + " gradients over " +
                      std::to_string(plan.ranks) + " ranks in " + std::to_string(buckets.size()) +
                      (buckets.size() == 1 ? " transfer" : " transfers") +
                      ". They must be stored, so no update is fused with its gradient.");

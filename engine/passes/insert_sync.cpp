@@ -17,7 +17,7 @@ Op sync_after(const Op& op) {
 
 Plan insert_sync(Plan plan, SyncPolicy policy) {
   if (policy == SyncPolicy::OnRead || plan.ops.empty()) {
-    plan.log.emplace_back("insert_sync inserted nothing: the host waits where a value is read.");
+    plan.log.emplace_back("No waits added: the host waits where it reads a value.");
     return plan;
   }
   std::vector<Op> ops;
@@ -27,7 +27,7 @@ Plan insert_sync(Plan plan, SyncPolicy policy) {
   }
   if (policy == SyncPolicy::EveryStep) ops.push_back(sync_after(plan.ops.back()));
   const size_t waits = ops.size() - plan.ops.size();
-  plan.log.push_back("insert_sync inserted " + std::to_string(waits) + (waits == 1 ? " wait." : " waits."));
+  plan.log.push_back(std::to_string(waits) + (waits == 1 ? " wait added." : " waits added."));
   plan.ops = std::move(ops);
   return plan;
 }

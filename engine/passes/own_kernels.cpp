@@ -13,7 +13,7 @@ Plan use_own_kernels(Plan plan) {
     op.own = own::read_source(choice);
     own::require_same_op(own::contract_of(plan, op), op.own);
     op.note = "your kernel " + choice.name() + (op.note.empty() ? "" : "; " + op.note);
-    plan.log.push_back("own_kernels: " + op.name + " runs " + choice.name());
+    plan.log.push_back(op.name + " runs your kernel " + choice.name() + ".");
   }
   return plan;
 }

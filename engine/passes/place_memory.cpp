@@ -35,8 +35,7 @@ Plan insert_alloc_and_free(Plan plan) {
     for (size_t b = 0; b < lives.size(); ++b)
       if (lives[b].last == i) ops.push_back(bookkeeping(OpKind::Free, plan, static_cast<BufferId>(b), op));
   }
-  plan.log.push_back("place_memory inserted " + std::to_string((ops.size() - plan.ops.size()) / 2) +
-                     " pairs of alloc and free.");
+  plan.log.push_back(std::to_string((ops.size() - plan.ops.size()) / 2) + " buffers are allocated and freed in each step.");
   plan.ops = std::move(ops);
   return plan;
 }
@@ -127,8 +126,7 @@ Plan plan_arena(Plan plan) {
   for (const Block& block : best_packing(blocks, aligned_lower_bound(blocks), end))
     plan.buffers[block.buffer].offset = block.offset;
   plan.arena_bytes = end;
-  plan.log.push_back("place_memory gave " + std::to_string(blocks.size()) + " buffers an offset in one block of " +
-                     bytes_text(static_cast<double>(end)) + "; inserted no alloc op.");
+  plan.log.push_back(std::to_string(blocks.size()) + " buffers share one block of " + bytes_text(static_cast<double>(end)) + ".");
   return plan;
 }
 

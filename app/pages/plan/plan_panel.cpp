@@ -4,10 +4,8 @@
 #include <QLabel>
 #include <QMenu>
 #include <QPushButton>
-#include <QRegularExpression>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "app/widgets/table_style.h"
@@ -19,23 +17,6 @@
 namespace ws::app {
 namespace {
 constexpr int kPlanRefreshMs = 1000, kReadsFrom = 400;
-}
-
-// One line per pass. Repeated messages appear once.
-QStringList pass_lines(const std::vector<std::string>& log) {
-  static const QRegularExpression times("^applied (“.*”) (\\d+) times$");
-  QStringList passes;
-  std::map<QString, QStringList> said;
-  for (const std::string& entry : log) {
-    QString line = QString::fromStdString(entry);
-    if (line.endsWith('.')) line.chop(1);
-    const QString pass = line.section(' ', 0, 0);
-    line = line.section(' ', 1).replace(times, "\\1 × \\2");
-    if (!said.count(pass)) passes << pass;
-    if (!said[pass].contains(line)) said[pass] << line;
-  }
-  for (QString& pass : passes) pass += ": " + said[pass].join(", ");
-  return passes;
 }
 
 PlanPanel::PlanPanel(Focus* focus, QWidget* parent)
@@ -59,7 +40,7 @@ PlanPanel::PlanPanel(Focus* focus, QWidget* parent)
   addOption(write_);
   table_->setModel(&model_);
   style_table(*table_, tr("Ops of the plan"));
-  empty_->setText(tr("No plan yet: press Train, or tick a run."));
+  empty_->setText(tr("No plan yet: press Train, or click a run."));
   empty_->setAlignment(Qt::AlignCenter);
   empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
@@ -149,14 +130,15 @@ void PlanPanel::present(Run* run) {
   const bool imported = run && run->origin == RunOrigin::Imported;
   const QString budget = budget_.isEmpty() ? QString() : "\n\n" + budget_;
   empty_->setText(imported ? tr("A recorded program has no plan: its ops are not known here.")
-                           : tr("No plan yet: press Train, or tick a run.") + budget);
+                           : tr("No plan yet: press Train, or click a run.") + (budget_.isEmpty() ? "" : "\n\n" + budget_));
   table_->setVisible(plan), empty_->setVisible(!plan), log_->setVisible(plan);
   showNote();
   showWhetherWritable();
   if (!plan) return;
-  const QStringList lines = pass_lines(plan->log);
-  log_->setText(lines.join("\n"));
-  log_->setVisible(!lines.isEmpty());
+  QStringList changes;
+  for (const std::string& change : plan->log) changes << QString::fromStdString(change);
+  log_->setText(changes.join(' '));
+  log_->setVisible(!changes.isEmpty());
   table_->clearSpans();
   for (int row = 0; row < model_.rowCount(); ++row)
     if (opAt(row) < 0) table_->setSpan(row, 0, 1, Columns);

@@ -14,9 +14,6 @@ namespace ws::app {
 
 enum class PlanStage { Before, After };
 
-// The messages of the passes, one line per pass.
-QStringList pass_lines(const std::vector<std::string>& log);
-
 class PlanPanel : public Pane {
   Q_OBJECT
  public:

@@ -13,8 +13,8 @@
 namespace ws::app {
 namespace {
 
-constexpr double kLeft = 92, kRight = 14, kAxis = 24, kTitle = 22, kRow = 24, kBar = 18, kSpace = 10;
-constexpr double kFaint = 0.28;
+constexpr double kLeft = 92, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 24, kMostRow = 52, kBarSpace = 6, kSpace = 10;
+constexpr double kFaint = 0.28, kExample = 0.45;
 
 }  // namespace
 
@@ -35,6 +35,14 @@ double StepPathView::longest() const {
   double longest = 1e-3;
   for (const PathPicture& picture : pictures_) longest = std::max(longest, picture.length_us);
   return 1.04 * longest;
+}
+
+// The rows share the height.
+double StepPathView::rowHeight() const {
+  double rows = 0;
+  for (const PathPicture& picture : pictures_) rows += static_cast<double>(picture.rows.size());
+  const double titles = (kTitle + kSpace) * static_cast<double>(pictures_.size());
+  return std::clamp((height() - kAxis - titles) / std::max(1.0, rows), kLeastRow, kMostRow);
 }
 
 double StepPathView::x(double us) const { return kLeft + us / longest() * std::max(10.0, width() - kLeft - kRight); }
@@ -62,12 +70,14 @@ double StepPathView::paintPicture(QPainter& painter, const PathPicture& picture,
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
   painter.drawText(QRectF(8, top, width() - 16, kTitle), Qt::AlignLeft | Qt::AlignVCenter, picture.title);
-  const double bottom = top + kTitle + kRow * static_cast<double>(picture.rows.size());
+  const double row_height = rowHeight(), bottom = top + kTitle + row_height * static_cast<double>(picture.rows.size());
   double row_top = top + kTitle;
+  painter.save();
   for (const PathPicture::Row& row : picture.rows) {
-    paintRow(painter, row, row_top);
-    row_top += kRow;
+    paintRow(painter, row, row_top, picture.example ? kExample : 1);
+    row_top += row_height;
   }
+  painter.restore();
   painter.setPen(QPen(theme().text, 1.5));
   painter.drawLine(QPointF(x(picture.length_us), top + kTitle - 2), QPointF(x(picture.length_us), bottom));
   if (picture.half_width_us > 0) {
@@ -77,13 +87,14 @@ double StepPathView::paintPicture(QPainter& painter, const PathPicture& picture,
   return bottom;
 }
 
-void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, double top) const {
+void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, double top, double opacity) const {
+  const double height = rowHeight();
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
-  painter.drawText(QRectF(8, top, kLeft - 14, kRow), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(row.name, Qt::ElideRight, static_cast<int>(kLeft - 14)));
+  painter.drawText(QRectF(8, top, kLeft - 14, height), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(row.name, Qt::ElideRight, static_cast<int>(kLeft - 14)));
   for (const PathPicture::Bar& bar : row.bars) {
-    const QRectF box(x(bar.begin), top + (kRow - kBar) / 2, std::max(1.0, x(bar.end) - x(bar.begin)), kBar);
-    painter.setOpacity(bar.on_path ? 1 : kFaint);
+    const QRectF box(x(bar.begin), top + kBarSpace / 2, std::max(1.0, x(bar.end) - x(bar.begin)), height - kBarSpace);
+    painter.setOpacity(opacity * (bar.on_path ? 1 : kFaint));
     draw_fill(painter, box, meaning_brush(bar.meaning));
     painter.setOpacity(1);
     if (box.width() < 34) continue;
@@ -97,10 +108,10 @@ const PathPicture::Bar* StepPathView::barAt(QPointF at) const {
   for (const PathPicture& picture : pictures_) {
     double row_top = top + kTitle;
     for (const PathPicture::Row& row : picture.rows) {
-      if (at.y() >= row_top && at.y() < row_top + kRow)
+      if (at.y() >= row_top && at.y() < row_top + rowHeight())
         for (const PathPicture::Bar& bar : row.bars)
           if (at.x() >= x(bar.begin) - 1 && at.x() <= x(bar.end) + 1) return &bar;
-      row_top += kRow;
+      row_top += rowHeight();
     }
     top = row_top + kSpace;
   }

@@ -24,6 +24,7 @@ struct PathPicture {
   };
   QString title;
   double length_us = 0, half_width_us = 0;
+  bool example = false;  // nobody asked for it yet: painted pale
   std::vector<Row> rows;
 };
 
@@ -45,10 +46,11 @@ class StepPathView : public QWidget {
 
  private:
   double longest() const;
+  double rowHeight() const;
   double x(double us) const;
   void paintAxis(QPainter& painter) const;
   double paintPicture(QPainter& painter, const PathPicture& picture, double top) const;
-  void paintRow(QPainter& painter, const PathPicture::Row& row, double top) const;
+  void paintRow(QPainter& painter, const PathPicture::Row& row, double top, double opacity) const;
   const PathPicture::Bar* barAt(QPointF at) const;
 
   std::vector<PathPicture> pictures_;

@@ -80,6 +80,7 @@ void WhatIfPanel::build() {
   for (Pane* pane : {edits_pane_, step_pane_, help_pane_, prediction_pane_}) pane->legend()->hide();
   for (QSplitter* splitter : {rows, top, bottom}) splitter->setChildrenCollapsible(false);
   top->setStretchFactor(1, 1), bottom->setStretchFactor(0, 1);
+  edits_pane_->setMinimumWidth(200), prediction_pane_->setMinimumWidth(280);  // the first layout may be narrow
   top->setSizes({230, 800}), bottom->setSizes({640, 390}), rows->setSizes({360, 300});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
@@ -162,6 +163,24 @@ bool WhatIfPanel::eventFilter(QObject* watched, QEvent* event) {
   return QWidget::eventFilter(watched, event);
 }
 
+namespace {
+
+QString edit_of(const prof::HelpRow& row) { return text(prof::group_kind_name(row.kind)) + " " + text(row.name) + QStringLiteral(" gone"); }
+
+// Without an edit, the row that would help most shows what the page does.
+std::optional<PathPicture> example_of(const prof::StepCauses& causes, const prof::Trace& trace, const prof::WhatIf& result) {
+  const auto most = std::ranges::max_element(result.rows, {}, &prof::HelpRow::gain_us);
+  if (most == result.rows.end() || !(most->gain_us > 0)) return std::nullopt;
+  const std::vector<prof::Edit> edits = prof::parse_edits(edit_of(*most).toStdString());
+  const prof::WhatIf then = prof::what_if(causes, trace, edits);
+  PathPicture picture = step_pictures(causes, trace, edits, then).back();
+  picture.title = QObject::tr("for example without %1: %2 less a step").arg(text(most->name), step_time_text(then.saved_us()));
+  picture.example = true;
+  return picture;
+}
+
+}  // namespace
+
 // Edits of another run may select nothing in this one: they are left out, and the sentence says so.
 void WhatIfPanel::refresh() {
   const size_t spans = run_ ? run_->trace.span_count() : 0;
@@ -192,7 +211,10 @@ void WhatIfPanel::compute(const QStringList& edits) {
   const prof::StepCauses causes = prof::step_causes(
       run_->trace, {.steps_per_epoch = run_->stepsPerEpoch(), .since = run_->steadySince(), .step_us = run_->step_time.us, .most_spans = kMostSpans});
   const prof::WhatIf result = prof::what_if(causes, run_->trace, parsed);
-  view_->setPictures(step_pictures(causes, run_->trace, parsed, result));
+  std::vector<PathPicture> pictures = step_pictures(causes, run_->trace, parsed, result);
+  if (parsed.empty())
+    if (auto example = example_of(causes, run_->trace, result)) pictures.push_back(std::move(*example));
+  view_->setPictures(std::move(pictures));
   result_ = result, edits_ = edits;
 }
 
@@ -235,7 +257,7 @@ void WhatIfPanel::fill() {
   showKept();
   if (!result_) {
     view_->setPictures({});
-    if (!run_ || run_->trace.span_count() == 0) body_->showReason(run_ ? tr("This run has no trace. Train with the trace level kernels or full.") : tr("Tick a run that was traced."));
+    if (!run_ || run_->trace.span_count() == 0) body_->showReason(run_ ? tr("This run has no trace. Train with the trace level kernels or full.") : tr("Click a run that was traced."));
     return;
   }
   const prof::WhatIf& r = *result_;

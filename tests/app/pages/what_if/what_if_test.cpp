@@ -55,7 +55,10 @@ class WhatIfTest : public QObject, FilledWindow {
 void WhatIfTest::anEditIsPredicted() {
   ShownWhatIf shown;
   QVERIFY(shown.panel.result());
-  QCOMPARE(shown.panel.view()->pictures().size(), 1u);
+  QCOMPARE(shown.panel.view()->pictures().size(), 2u);  // the measured step and an example
+  const PathPicture example = shown.panel.view()->pictures()[1];
+  QVERIFY(example.example && example.title.startsWith("for example without ") && example.length_us < shown.panel.view()->pictures()[0].length_us);
+  QCOMPARE(shown.panel.edits(), QStringList());
   const double before = shown.panel.result()->measured_us.value;
   QVERIFY(shown.panel.addEdit("no sync; launch calls /2"));
   QCOMPARE(shown.panel.edits(), QStringList({"no sync", "launch calls /2"}));
@@ -66,8 +69,9 @@ void WhatIfTest::anEditIsPredicted() {
   QVERIFY(!shown.panel.view()->grab().isNull());
   shown.panel.removeEdit(0);
   QCOMPARE(shown.panel.edits(), QStringList({"launch calls /2"}));
+  QVERIFY(!shown.panel.view()->pictures()[1].example);
   shown.panel.clearEdits();
-  QCOMPARE(shown.panel.view()->pictures().size(), 1u);
+  QVERIFY(shown.panel.view()->pictures()[1].example);
 }
 
 void WhatIfTest::aWrongEditIsRefusedAndChangesNothing() {

@@ -30,12 +30,12 @@ QString closing_line(const Run& run, const Run* baseline) {
                                       : QObject::tr("%1 steps").arg(count_text(run.stepsMade()));
   if (run.summary) text += QObject::tr(" in %1").arg(duration_text(run.summary->wall_s));
   if (run.stepUs() > 0) text += ", " + step_time_name() + " " + step_time_text(run.stepUs());
-  if (run.machineBusy()) text += QObject::tr(" (machine busy)");
-  if (!baseline) return text;
-  if (const QString speed = speed_against(run, *baseline, run_letter(baseline->letter)); !speed.isEmpty())
-    text += ", " + speed + (baseline->machineBusy() ? QObject::tr(" (machine busy then)") : QString());
-  const QString differs = changes_between(baseline->spec, run.spec);
-  return differs.isEmpty() ? text : text + ": " + differs;
+  const QString busy = run.machineBusy() ? QObject::tr(". Something else used this machine") : QString();
+  if (!baseline) return text + busy;
+  const QString name = run_letter(baseline->letter);
+  if (const QString speed = speed_against(run, *baseline, name); !speed.isEmpty()) text += ", " + speed;
+  if (const QString differs = changes_between(baseline->spec, run.spec); !differs.isEmpty()) text += ": " + differs;
+  return busy.isEmpty() && baseline->machineBusy() ? text + QObject::tr(". Something else used this machine while %1 trained").arg(name) : text + busy;
 }
 
 }  // namespace ws::app

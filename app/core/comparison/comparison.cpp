@@ -79,8 +79,8 @@ std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b,
   const auto names = [&](bool of_a, bool of_b) { return of_a && of_b ? name_a + " and " + name_b : of_a ? name_a : name_b; };
   const bool busy_a = a.machine_busy(), busy_b = b.machine_busy();
   if (busy_a || busy_b)
-    warnings.push_back("machine busy while " + names(busy_a, busy_b) + (busy_a && busy_b ? " were" : " was") +
-                       " measured: run again when nothing else uses the machine");
+    warnings.push_back("something else used the machine while " + names(busy_a, busy_b) + (busy_a && busy_b ? " were" : " was") +
+                       " measured: measure again when it is quiet");
   const bool varies_a = prof::varies_widely(a.time) && !busy_a, varies_b = prof::varies_widely(b.time) && !busy_b;
   if (varies_a || varies_b)
     warnings.push_back("the steps of " + names(varies_a, varies_b) +

@@ -118,6 +118,7 @@ std::string value_label(const FieldChange& change) {
 
 std::string change_label(const FieldChange& change) {
   const std::string values = words_of(change.key, change.from) + " → " + words_of(change.key, change.to);
+  if (change.key == "data.limit") return values + " rows";
   return explains_itself(change) ? values : label_of(change) + " " + values;
 }
 

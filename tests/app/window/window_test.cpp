@@ -456,9 +456,9 @@ void WindowTest::aBusyMachineIsSaid() {
   QVERIFY(shows("80.0–190.0 µs"));
   Run quiet;
   quiet.step_time = {{100, 1}, 98, 104};
-  QVERIFY2(closing_line(run, nullptr).contains("(machine busy)"), qPrintable(closing_line(run, nullptr)));
-  QVERIFY2(closing_line(quiet, &run).contains("(machine busy then)"), qPrintable(closing_line(quiet, &run)));
-  QVERIFY(!closing_line(quiet, &quiet).contains("busy"));
+  QVERIFY2(closing_line(run, nullptr).contains("Something else used this machine"), qPrintable(closing_line(run, nullptr)));
+  QVERIFY2(closing_line(quiet, &run).contains("Something else used this machine while "), qPrintable(closing_line(quiet, &run)));
+  QVERIFY(!closing_line(quiet, &quiet).contains("Something else"));
 }
 
 void WindowTest::whatIsFixedBeginsANewRun() {

@@ -44,6 +44,7 @@ ProgressCell::ProgressCell(QWidget* parent) : QWidget(parent) { setFixedHeight(4
 void ProgressCell::show(const Run* run, int waiting, bool compact) {
   if (compact != compact_) compact_ = compact, updateGeometry();
   slot_ = run ? run->slot : -1;
+  title_ = run ? run->title : QString();
   strong_.clear(), weak_.clear(), shorter_.clear(), shortest_.clear(), done_ = 0;
   if (run && run->progress) {
     const Progress& p = *run->progress;
@@ -76,6 +77,7 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
   }
   setAccessibleName(tr("Progress"));
   setAccessibleDescription(strong_ + weak_);
+  setToolTip(title_);
   update();
 }
 
@@ -83,25 +85,28 @@ void ProgressCell::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
-  draw_badge(painter, QRectF(0, 8, 15, 15), slot_);
+  draw_badge(painter, QRectF(0, 4, 15, 15), slot_);
   painter.setFont(ui_font(12.5, 600));
   painter.setPen(t.text);
-  double x = 20;
-  draw_number(painter, QRectF(x, 6, width(), 19), Qt::AlignLeft | Qt::AlignVCenter, strong_);
-  x += number_width(painter.font(), strong_);
-  painter.setFont(ui_font(11.5));
+  painter.drawText(QRectF(20, 2, width() - 20, 18), Qt::AlignLeft | Qt::AlignVCenter,
+                   QFontMetricsF(painter.font()).elidedText(title_, Qt::ElideRight, width() - 20));
+  const QRectF line(0, 19, width(), 16);
+  painter.setFont(ui_font(11, 600));
   painter.setPen(t.secondary);
+  draw_number(painter, line, Qt::AlignLeft | Qt::AlignVCenter, strong_);
+  const double x = number_width(painter.font(), strong_);
+  painter.setFont(ui_font(11));
   // The remaining time is more useful than the step number.
   QString words = weak_;
   for (const QString& fewer : {shorter_, shortest_})
     if (!fewer.isEmpty() && number_width(painter.font(), words) > width() - x) words = fewer;
   const QString rest = QFontMetricsF(painter.font()).elidedText(words, Qt::ElideRight, width() - x + 2);
-  draw_number(painter, QRectF(x, 6, width(), 19), Qt::AlignLeft | Qt::AlignVCenter, rest);
+  draw_number(painter, line.adjusted(x, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, rest);
   painter.setPen(Qt::NoPen);
   painter.setBrush(t.border);
-  painter.drawRoundedRect(QRectF(0, 29, width(), 4), 2, 2);
+  painter.drawRoundedRect(QRectF(0, 37, width(), 3), 1.5, 1.5);
   painter.setBrush(t.primary);
-  if (done_ > 0) painter.drawRoundedRect(QRectF(0, 29, std::max(4.0, width() * done_), 4), 2, 2);
+  if (done_ > 0) painter.drawRoundedRect(QRectF(0, 37, std::max(4.0, width() * done_), 3), 1.5, 1.5);
 }
 
 NumberCell::NumberCell(const QString& caption, QWidget* parent) : QWidget(parent), caption_(caption) {

@@ -31,7 +31,7 @@ class ProgressCell : public QWidget {
   int slot_ = -1;
   bool compact_ = false;
   double done_ = 0;
-  QString strong_, weak_, shorter_, shortest_;
+  QString title_, strong_, weak_, shorter_, shortest_;
 };
 
 // A caption above a number with its unit. The number does not jitter.

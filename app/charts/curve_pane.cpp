@@ -490,7 +490,7 @@ void CurvePane::refreshOverlay() {
 }
 
 QString CurvePane::emptyText() const {
-  if (curves_.empty()) return tr("Tick a run, or press Train");
+  if (curves_.empty()) return tr("Click a run, or press Train");
   for (const CurveData& curve : curves_)
     if (!curve.shown().empty() || (measure_ == Gauge::Accuracy && curve.smooth().size() > 1)) return {};
   if (measure_ == Gauge::Accuracy &&

@@ -79,7 +79,7 @@ void WeightsReader::loadRows() {
 }
 
 QString WeightsReader::whyNothing() const {
-  if (!run_) return tr("Tick a run or press Train to see its weights, before and after training.");
+  if (!run_) return tr("Click a run or press Train to see its weights, before and after training.");
   if (run_->origin == RunOrigin::Imported) return tr("A trace of another program holds no weights.");
   if (run_->live()) return tr("Reading the weights…");
   if (QFileInfo::exists(weights_path(run_->path))) return tr("Reading the weights that this run ended with…");

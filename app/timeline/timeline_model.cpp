@@ -323,7 +323,7 @@ int TimelineModel::tracedLeader() const {
 
 QString TimelineModel::emptyText() const {
   if (!settings_.filter.isEmpty()) return tr("No lane matches “%1”.").arg(settings_.filter);
-  if (runs_.empty()) return tr("Press Train, or tick a run in the Runs list, to see its kernels and calls here.");
+  if (runs_.empty()) return tr("Press Train, or click a run in the Runs list, to see its kernels and calls here.");
   if (std::ranges::any_of(runs_, [](const auto& one) { return !one->loaded; })) return tr("Reading the run…");
   return tr("No spans. A run that is traced shows its kernels and calls here.");
 }

@@ -285,7 +285,7 @@ void TimelinePane::resizeEvent(QResizeEvent* event) {
 
 void TimelinePane::openFind() {
   if (!isVisible()) emit findWanted();
-  if (!isVisible()) return emit said(tr("Tick a run to find something in its timeline."));
+  if (!isVisible()) return emit said(tr("Click a run to find something in its timeline."));
   find_bar_->show();
   find_->setFocus();
   find_->selectAll();
@@ -347,7 +347,7 @@ void TimelinePane::askForStep() {
 
 void TimelinePane::keepLast(double seconds) {
   const int index = model_.leader();
-  if (index < 0) return emit said(tr("No run is ticked."));
+  if (index < 0) return emit said(tr("No run is chosen."));
   if (model_.run(index)->trace.span_count() == 0)
     return emit said(tr("%1 has no timeline to keep.").arg(model_.run(index)->title));
   emit keepWanted(model_.run(index), seconds);

@@ -127,7 +127,7 @@ void TimelineSearch::addMark() {
   const auto cursor = model_->cursor()->cursor();
   const auto chosen = viewport_->chosenTime();
   const TimeRange view = model_->range();
-  if (model_->runCount() == 0) return emit said(tr("No run is ticked: a mark belongs to a run."));
+  if (model_->runCount() == 0) return emit said(tr("No run is chosen: a mark belongs to a run."));
   // Use the run of the selected span, otherwise the first.
   const auto* span = focus_->get<SpanChoice>();
   const int run = span ? std::max(0, model_->indexOf(span->run)) : 0;

@@ -58,7 +58,7 @@ std::vector<LegendEntry> legend_of(const MultiprocessorReport& report, size_t st
       entries.push_back({prof::shortened(report.phases[part].name, 28), part});
     } else if (std::ranges::find(named, meaning) == named.end()) {
       named.push_back(meaning), entries.push_back({prof::meaning_name(meaning), part});
-    } else if (!shaded && named.front() == meaning) {
+    } else if (!shaded) {
       shaded = part;
     }
   }

@@ -144,7 +144,7 @@ prof::WorkingStacks FlamePanel::stacks() const {
 }
 
 QString FlamePanel::emptyText() const {
-  if (!run_) return tr("Tick a recorded program.");
+  if (!run_) return tr("Click a recorded program.");
   if (time() == FlameTime::Launched) return tr("Nothing was launched in the selected range. Clear the selection in the timeline.");
   if (selected())
     return tr("No stack was sampled in the selected range. Clear the selection in the timeline.");
@@ -159,13 +159,12 @@ void FlamePanel::refresh() {
   mode_->setVisible(has_waits_ || std::ranges::count_if(kTimes, [this](FlameTime one) { return offers(one); }) > 1);
   mode_->setText(timeText(shown));
   prof::FlameTree tree = prof::flame_tree(stacks.stacks);
-  const QString scope = selected() ? tr("of the selected range") : shown == FlameTime::InSteps ? tr("of the steps") : tr("of the whole run");
-  const QString amount = shown != FlameTime::Launched ? tr("%1 sampled, %2") : prof::used_gpu(run_->trace) ? tr("%1 of kernels, %2") : tr("%1 of ops, %2");
+  const QString scope = selected() ? tr("in the selected range") : shown == FlameTime::InSteps ? tr("in the steps") : tr("in the whole run");
+  const QString amount = shown != FlameTime::Launched ? tr("%1 sampled %2") : prof::used_gpu(run_->trace) ? tr("%1 of kernels %2") : tr("%1 of ops %2");
   note_ = tree.empty() ? QString() : amount.arg(step_time_text(tree[0].ns * 1e-3), scope);
   if (has_waits_)
-    note_ += (show_waits_ ? tr(", with %1") : tr(", and not shown: %1")).arg(QString::fromStdString(prof::waiting_text(stacks)));
-  const QString beside = note_.isEmpty() ? QString() : " · " + note_;
-  pane_->setTitle(tr("Flame graph"), run_ ? run_->title + beside : tr("No run is ticked"), note_);
+    note_ += (show_waits_ ? tr(" · with %1") : tr(" · hidden: %1")).arg(QString::fromStdString(prof::waiting_text(stacks)));
+  pane_->setTitle(tr("Flame graph"), run_ ? run_->title + (note_.isEmpty() ? "" : " · " + note_) : tr("No run is chosen"), note_);
   view_->setEmptyText(emptyText());
   const QString root = shown != FlameTime::Launched ? tr("all threads") : prof::used_gpu(run_->trace) ? tr("all kernels") : tr("all ops");
   view_->setRootText(root);

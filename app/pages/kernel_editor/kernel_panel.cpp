@@ -165,6 +165,7 @@ QWidget* KernelPanel::makeOccupancyPane() {
 
 QWidget* KernelPanel::makeTimePane() {
   time_pane_ = new Pane(tr("Time"), this);
+  time_pane_->setTitle(tr("Time"), tr("beside the built-in kernel and the limits"));
   auto* body = new QWidget(time_pane_);
   time_table_ = table_view(body, time_model_, time_sorter_, tr("Time beside the built-in kernel and the limits"));
   use_ = new QCheckBox(tr("Use it"), body);
@@ -390,7 +391,7 @@ void KernelPanel::takeBuild(const own::KernelBuild& build, double seconds) {
 void KernelPanel::showFacts() {
   const auto occupancy = facts_ && facts_->has_kernel ? own::occupancy_of(*facts_, compute()) : std::nullopt;
   occupancy_->setOccupancy(occupancy);
-  occupancy_pane_->setTitle(tr("Occupancy"), occupancy ? tr("%1 of %2 warps fit · limit: %3").arg(occupancy->warps).arg(occupancy->most_warps).arg(text(occupancy->limit())) : QString());
+  occupancy_pane_->setTitle(tr("Occupancy"), occupancy ? tr("%1 of %2 warps fit · limit: %3").arg(occupancy->warps).arg(occupancy->most_warps).arg(text(occupancy->limit())) : tr("warps that a multiprocessor holds, after a build"));
   if (!facts_) return facts_text_->setText(tr("A build fills this."));
   if (!facts_->has_kernel) return facts_text_->setText(tr("The source has no kernel named %1.").arg(QString::fromUtf8(own::kEntry)));
   QStringList lines{tr("%1 blocks × %2 threads · %3 instructions").arg(facts_->blocks).arg(facts_->threads).arg(facts_->instructions),
@@ -462,9 +463,7 @@ void KernelPanel::showResults() {
   fit_columns(*check_table_, check_model_);
   time_model_.setTable(time_table(results_.empty() ? OwnKernelVerdict{} : results_.front().verdict, spec_.exec.precision));
   fit_columns(*time_table_, time_model_);
-  const bool checks = checking_.running() && !results_.empty() && results_.back().good();
-  const QString state = results_.empty() ? QString() : good_ ? tr("passed") : checks ? tr("running") : tr("failed");
-  check_pane_->setTitle(tr("Check"), state);
+  check_pane_->setTitle(tr("Check"), results_.empty() ? tr("the results of your kernel, shape by shape") : good_ ? tr("passed") : checking_.running() && results_.back().good() ? tr("running") : tr("failed"));
   if (results_.empty()) return verdict_->setText(cuda_ ? tr("Ctrl+Enter compares it with the op on the CPU, on several shapes.") : tr("A check needs an NVIDIA GPU; without one the kernel is compiled."));
   const ShapeResult& last = results_.back();
   verdict_->setText(last.good() ? tr("Right on %1 shapes. No access outside of its buffers.").arg(results_.size()) : text(last.shape + ": " + last.sentence));

@@ -55,12 +55,13 @@ QString readable_name(const prof::KernelRow& row) {
   return QString::fromStdString(prof::shortened(prof::plain_kernel_name(row.key), kMostLetters));
 }
 
-// The executions of one kernel. `own`: a run of ours, whose spans outside a step belong to an evaluation.
-Table instances_table(const std::vector<prof::FoundSpan>& spans, bool own) {
+// The executions of one kernel. `own`: a run of ours, which marks its steps and its evaluations.
+Table instances_table(const prof::Trace* trace, const std::vector<prof::FoundSpan>& spans, bool own) {
   Table table{{{"us", "µs", "", Table::Kind::Time}, {"step", "step", "", Table::Kind::Count}, {"begin", "begins at", "", Table::Kind::Count}}, {}};
   for (const auto& [track, span] : spans) {
     Table::Cell step = span.step ? Table::Cell(int64_t{span.step} - 1) : Table::Cell(), begin(span.start);
-    if (!span.step && own) step.text = QObject::tr("evaluation").toStdString();
+    const prof::OpInfo* op = trace ? op_of(*trace, span.op) : nullptr;
+    if (!span.step && own) step.text = (op && op->phase == "evaluate" ? QObject::tr("evaluation") : QObject::tr("before the steps")).toStdString();
     begin.text = offset_time(span.start, 1000).toStdString();
     table.rows.push_back({{static_cast<double>(span.duration) / 1000, step, begin}});
   }
@@ -137,10 +138,12 @@ KernelsPanel::KernelsPanel(Focus* focus, QWidget* parent)
   below_ = new Pane(tr("Executions"), this);
   below_->legend()->hide();
   auto* split = new QSplitter(Qt::Horizontal, below_);
-  executions_.setTable(instances_table({}, false));
+  executions_.setTable(instances_table(nullptr, {}, false));
   instances_->setModel(&executions_);
   style_table(*instances_, tr("Executions of the chosen kernel, slowest first"));
-  instances_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+  instances_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  instances_->horizontalHeader()->setStretchLastSection(true);
+  instances_->setMinimumWidth(260), source_->setMinimumWidth(200), histogram_->setMinimumWidth(160);
   split->addWidget(histogram_);
   split->addWidget(instances_);
   split->addWidget(source_);
@@ -150,7 +153,8 @@ KernelsPanel::KernelsPanel(Focus* focus, QWidget* parent)
   auto* rows = new QSplitter(Qt::Vertical, this);
   rows->addWidget(top_);
   rows->addWidget(below_);
-  rows->setSizes({460, 240});
+  rows->setStretchFactor(0, 1);
+  below_->setMinimumHeight(210);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->addWidget(rows);
@@ -334,11 +338,10 @@ void KernelsPanel::refresh() {
   }
   const size_t count = rows.size();
   table_->setVisible(count > 0), below_->setVisible(count > 0), empty_->setVisible(count == 0);
-  const QString reason =
-      !run_                ? tr("Tick a run or press Train to see its kernels and their times.")
-      : run_->hasChoices() ? tr("No kernel was traced in this run. Choose the trace level Graphs or Kernels, then train again.")
-                           : tr("No kernel was recorded: the program did not use the GPU.");
-  empty_->setText(reason);
+  empty_->setText(
+      run_ && !run_->hasChoices() ? tr("No kernel was recorded: the program did not use the GPU.")
+      : run_ ? tr("No kernel was traced in this run. Choose the trace level Graphs or Kernels, then train again.")
+             : tr("Click a run or press Train to see its kernels and their times."));
   // CPU ops have no grid and no registers: two columns of dashes would be useless.
   const bool launched = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.detail.block[0] != 0; });
   launched_ = launched || count == 0;
@@ -347,11 +350,10 @@ void KernelsPanel::refresh() {
   const bool ranges = count > 0 && rows.front().kind == prof::SpanKind::Phase;
   rows_ = std::move(rows);
   model_.setTable(table_of(rows_, by_));
-  const QString note = !run_        ? tr("No run is ticked")
-                       : count == 0 ? tr("No kernel was traced in this run")
-                       : whole      ? tr("%1 · whole run").arg(run_->title)
-                                    : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans));
-  top_->setTitle(ranges ? tr("Modules and ops") : tr("Kernels"), note);
+  top_->setTitle(ranges ? tr("Modules and ops") : tr("Kernels"), !run_        ? tr("No run is chosen")
+                                : count == 0 ? tr("No kernel was traced in this run")
+                                : whole      ? tr("%1 · whole run").arg(run_->title)
+                                             : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans)));
   int again = 0;
   for (int r = 0; r < sorted_.rowCount(); ++r)
     if (const auto* row = rowAt(sorted_.mapToSource(sorted_.index(r, 0)).row()); row && row->key == key)
@@ -388,9 +390,9 @@ void KernelsPanel::showSource(const prof::KernelRow& row, TimeRange range) {
 }
 
 void KernelsPanel::showInstances(std::vector<prof::FoundSpan> spans, bool own) {
-  executions_.setTable(instances_table({}, own));  // none of the new ones is chosen
+  executions_.setTable(instances_table(nullptr, {}, own));  // none of the new ones is chosen
   shown_ = std::move(spans);
-  executions_.setTable(instances_table(shown_, own));
+  executions_.setTable(instances_table(run_ ? &run_->trace : nullptr, shown_, own));
 }
 
 void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
@@ -434,11 +436,11 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
   histogram_->setData(std::move(bins), theme().of(row.meaning));
   const size_t kept = std::min(kInstances, all.size());
   const bool own = run_->origin != RunOrigin::Imported && !run_->recording;
-  // Training steps first: an evaluation has larger batches, and its executions would fill the top of the list.
-  const auto in_evaluation = [own](const prof::FoundSpan& one) { return own && one.span.step == 0; };
+  // Training steps first: evaluations and tries have larger batches, and their executions would fill the top of the list.
+  const auto outside = [own](const prof::FoundSpan& one) { return own && one.span.step == 0; };
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
                     [&](const prof::FoundSpan& a, const prof::FoundSpan& b) {
-                      return std::pair(in_evaluation(a), b.span.duration) < std::pair(in_evaluation(b), a.span.duration);
+                      return std::pair(outside(a), b.span.duration) < std::pair(outside(b), a.span.duration);
                     });
   all.resize(kept);
   // Kernels of a recorded program have no step number. Take it from the detected steps.

@@ -30,7 +30,7 @@ QString tip_of(const Run& run) {
   const QString message = run.summary ? QString::fromStdString(run.summary->message) : QString();
   const QString choices = run.hasChoices() ? changes_between(plain_choices(run.spec), run.spec, kAllChanges) : QString();
   const QString tip = message.isEmpty() ? run.path : message;
-  return choices.isEmpty() ? tip : choices + '\n' + tip;
+  return (choices.isEmpty() ? QString() : choices + '\n') + (run.shipped ? origin_text(run) : tip);
 }
 
 bool matches(const Run& run, const QString& filter) {

@@ -47,7 +47,6 @@ QString second_line(const Run& run, const Run* baseline) {
   // "finished" is the normal state and is not shown.
   if (const QString state = status_text(run); !run.shipped && state != QObject::tr("finished")) parts << state;
   if (run.hasChoices() && !run.lab) parts << choices_line(run, baseline);
-  if (run.shipped) parts << origin_text(run);
   if (!run.tags.isEmpty()) parts << run.tags.join(", ");
   if (run.created.isValid()) parts << run.created.toString("HH:mm");
   return parts.join(QString::fromUtf8(" · "));

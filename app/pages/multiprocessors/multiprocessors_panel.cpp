@@ -58,6 +58,7 @@ void MultiprocessorsPanel::build() {
   columns_->addWidget(parts_pane_);
   columns_->setStretchFactor(0, 1);
   columns_->setSizes({620, 430});
+  parts_pane_->setMinimumWidth(400);  // the first layout may be narrow
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->addWidget(columns_);
@@ -119,7 +120,9 @@ void MultiprocessorsPanel::fill() {
   if (any)
     body_->showResult(with_capital(text(prof::late_headline(report)) + "."), notes.join('\n'));
   else
-    body_->showReason(why_empty);
+    body_->showReason(reader_.reading() ? tr("Comparing the multiprocessors…")
+                      : reader_.run()   ? text(prof::to_text(report))
+                                        : tr("Click a run whose kernel shows its inside."));
   top_->setTitle(tr("Multiprocessors"), any ? text(prof::caption(report)) + besideStepTime() : QString(),
                  any ? briefNote() : QString());
   parts_pane_->setTitle(tr("Parts"), text(kPartsNote), tr("µs"));

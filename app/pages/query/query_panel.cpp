@@ -62,6 +62,7 @@ QueryPanel::QueryPanel(QWidget* parent) : QWidget(parent) {
   rows->addWidget(buildAnswer());
   for (QSplitter* splitter : {rows, top}) splitter->setChildrenCollapsible(false);
   top->setStretchFactor(0, 1), rows->setStretchFactor(1, 1);
+  views_pane_->setMinimumWidth(190);  // the first layout may be narrow
   top->setSizes({760, 270}), rows->setSizes({230, 430});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
@@ -185,7 +186,7 @@ void QueryPanel::setRuns(const std::vector<Run*>& runs) {
   const std::vector<std::string> read = files(), names = sql_run_names(read);
   QStringList shown;
   for (const std::string& name : names) shown << text(name);
-  query_pane_->setTitle(tr("Query"), read.empty() ? tr("tick a run to ask about it") : tr("about %1").arg(shown.join(QStringLiteral(", "))));
+  query_pane_->setTitle(tr("Query"), read.empty() ? tr("click a run to ask about it") : tr("about %1").arg(shown.join(QStringLiteral(", "))));
   std::map<QString, int> of_runs;
   for (size_t i = 0, file = 0; i < runs_.size(); ++i)
     if (!runs_[i]->path.isEmpty()) of_runs[text(names[file++])] = runs_[i]->slot;
@@ -203,7 +204,7 @@ std::vector<std::string> QueryPanel::files() const {
 void QueryPanel::ask() {
   if (running()) return;
   const std::vector<std::string> read = files();
-  if (read.empty()) return showVerdict(tr("Tick a run that has a file: the query reads its file."), true);
+  if (read.empty()) return showVerdict(tr("Click a run that has a file: the query reads its file."), true);
   auto answer = std::make_shared<Answer>();
   clock_.start();
   showVerdict(tr("Reading and answering …"), false);

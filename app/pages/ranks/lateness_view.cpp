@@ -54,8 +54,9 @@ void LatenessView::chooseStep(int index) {
 }
 
 QSize LatenessView::sizeHint() const {
-  constexpr int kRow = 18, kMost = 300;
-  return {700, std::min(kMost, kMapFrame + kRow * static_cast<int>(report_.ranks.size()))};
+  constexpr int kRow = 18, kFewRow = 44, kFew = 110, kMost = 300;  // few ranks have high rows
+  const int ranks = std::max(1, static_cast<int>(report_.ranks.size()));
+  return {700, std::min(kMost, kMapFrame + std::clamp(kFew / ranks, kRow, kFewRow) * ranks)};
 }
 
 QSize LatenessView::minimumSizeHint() const {

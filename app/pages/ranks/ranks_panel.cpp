@@ -173,7 +173,7 @@ void RanksPanel::fitHeights() {
   const auto rows = static_cast<int>(std::max(report().ranks.size(), report().collectives.size() + 1));
   const int below = std::max(1, height() - top), tables = std::clamp(kHeads + kRow * rows, kLeast, std::max(kLeast, below / 2));
   parts_->setSizes({tables, std::max(1, below - tables)});
-  tables_->setSizes(hosts ? QList{500, 500} : QList{420, 580});  // names of collectives are long
+  tables_->setSizes(hosts ? QList{500, 500} : QList{470, 530});  // names of collectives are long
   const auto row = std::ranges::find(report().ranks, report().straggler.rank, &prof::RankRow::rank);
   if (row == report().ranks.end()) return ranks_table_->clearSelection();
   const auto at = static_cast<int>(row - report().ranks.begin());
@@ -202,7 +202,10 @@ void RanksPanel::fill() {
   if (compared)
     showFinding();
   else
-    body_->showReason(why_empty);
+    body_->showReason(reader_.reading() ? tr("Comparing the ranks…")
+                      : any                ? text(rank_headline(shown)) + ' ' + notes()
+                      : reader_.run()      ? tr("This run has one rank.\n%1").arg(how_to_get_ranks())
+                                           : tr("Click a run of several ranks.\n%1").arg(how_to_get_ranks()));
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
   ranks_pane_->setTitle(tr("By rank"), tr("mean of a step · µs"));
   collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · µs · %1").arg(text(collectives_note(shown))),

@@ -266,7 +266,7 @@ void RooflineView::paintEvent(QPaintEvent*) {
     painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignRight, tr("ring: in evaluation"));
   if (points_.empty()) {
     const QString words =
-        !run_ ? tr("Tick a traced run or press Train.\nEach op appears here: its FLOP/s against its FLOP per byte.")
+        !run_ ? tr("Click a traced run or press Train.\nEach op appears here: its FLOP/s against its FLOP per byte.")
         : run_->origin == RunOrigin::Imported
             ? tr("The work of a recorded program's kernels is not known,\nso they cannot be placed here.")
             : tr("Each op of a traced run appears here:\nits FLOP/s against its FLOP per byte.");
@@ -407,10 +407,10 @@ void RooflinePanel::refresh() {
   add_inner_ops(points, *run_, roof.ceilings);
   const bool above = roof.ceilings.flops_per_s > 0 && std::ranges::any_of(points, [](const auto& p) { return p.share > 1; });
   view_->setPoints(run_, std::move(points), roof);
-  const QString note = above                           ? run_->title + " · " + RooflineView::above_roof()
-                       : roof.ceilings.flops_per_s > 0 ? run_->title
-                                                       : tr("%1 · no ceiling is known for this device").arg(run_->title);
-  setTitle(tr("Roofline"), note);
+  const QString reading = roof.ceilings.flops_per_s <= 0 ? tr("no ceiling is known for this device")
+                          : above                        ? RooflineView::above_roof()
+                                                         : tr("under the slope memory limits an op, under the flat part arithmetic");
+  setTitle(tr("Roofline"), run_->title + " · " + reading, reading);
 }
 
 }  // namespace ws::app

@@ -191,6 +191,7 @@ QWidget* FieldRow::buildText() {
   edit_->setMinimumWidth(36);
   connect(edit_, &QLineEdit::editingFinished, this, &FieldRow::commitText);
   if (field_.kind == FieldKind::IntegerList) return withLayers();
+  if (field_.key == "model.layers") edit_->setPlaceholderText(tr("conv 3x3 16 | relu | linear"));
   if (field_.key == "data.label_column") return withOffered();
   if (field_.key != "data.path") return edit_;
   auto* holder = new QWidget(this);

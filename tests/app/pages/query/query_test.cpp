@@ -96,7 +96,7 @@ void QueryTest::refusesInOneSentenceAndKeepsTheAnswer() {
   }
   asked.panel.setRuns({});
   asked.panel.ask();
-  QVERIFY(!asked.panel.running() && asked.panel.verdict().startsWith("Tick a run"));
+  QVERIFY(!asked.panel.running() && asked.panel.verdict().startsWith("Click a run"));
   Run gone;
   gone.path = "/no/such.wsrun";
   asked.panel.setRuns({&gone});

@@ -17,6 +17,8 @@
 namespace ws::app {
 namespace {
 
+constexpr int kCardShare = 100;  // of the row, beside 1 for the space at its end
+
 // A key, drawn as on the status line.
 class KeyHint : public QWidget {
  public:
@@ -159,7 +161,7 @@ void StartPage::showLessons(bool cuda) {
     const int index = static_cast<int>(cards_.size());
     auto* card = new StartCard(*lesson, cuda, index == 0, this);
     connect(card->button(), &QPushButton::clicked, this, [this, index] { emit start(index); });
-    row_->addWidget(card);
+    row_->addWidget(card, kCardShare);  // all of one width
     cards_.push_back(card);
   }
   row_->addStretch(1);

@@ -50,7 +50,8 @@ PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace,
     if (n.kind == prof::NodeKind::Meeting || end <= std::max(begin, first) || begin >= last) continue;
     ++bars;
     PathPicture::Row& row = rows[{!prof::runs_on_host(n.kind), n.row}];
-    if (row.name.isEmpty()) row.name = text(trace.tracks()[n.track].name);
+    const prof::Track& track = trace.tracks()[n.track];
+    if (row.name.isEmpty()) row.name = track.kind == prof::TrackKind::Api ? QObject::tr("CUDA API") : text(track.name);
     const double from = std::max(0.0, static_cast<double>(begin - first) * 1e-3), to = static_cast<double>(std::min(end, last) - first) * 1e-3;
     row.bars.push_back({from, to, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, path.node_ns[node] > 0});
   }

@@ -71,7 +71,7 @@ LabResults::LabResults(QWidget* parent) : QWidget(parent) {
   auto* bottom = new QSplitter(Qt::Horizontal, this);
   for (Pane* pane : {rate_pane_, crossovers_pane_, shares_pane_, buildSentences()}) bottom->addWidget(pane);
   bottom->setSizes({350, 400, 400, 330});
-  bottom->widget(3)->setMinimumWidth(180);  // sentences
+  bottom->widget(3)->setMinimumWidth(150);  // sentences
   bottom->setChildrenCollapsible(false);
   auto* all = new QSplitter(Qt::Vertical, this);
   all->addWidget(times_pane_);

@@ -58,7 +58,7 @@ void MultiprocessorsPanel::build() {
   columns_->addWidget(parts_pane_);
   columns_->setStretchFactor(0, 1);
   columns_->setSizes({620, 430});
-  parts_pane_->setMinimumWidth(400);  // the first layout may be narrow
+  connect(columns_, &QSplitter::splitterMoved, this, [this] { dragged_ = true; });
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->addWidget(columns_);
@@ -99,6 +99,14 @@ void MultiprocessorsPanel::refresh() {
   reader_.refresh();
   if (!reader_.report()->any()) fill();
   fit_columns(*parts_table_, parts_model_);
+}
+
+// The parts show all their columns where the picture still has half of the page.
+void MultiprocessorsPanel::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  constexpr int kLeast = 200, kAllColumns = 430;
+  const int parts = std::clamp(width() / 2, kLeast, kAllColumns);
+  if (!dragged_) columns_->setSizes({width() - parts, parts});
 }
 
 bool MultiprocessorsPanel::eventFilter(QObject* watched, QEvent* event) {

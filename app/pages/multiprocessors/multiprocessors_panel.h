@@ -33,6 +33,7 @@ class MultiprocessorsPanel : public QWidget {
 
  protected:
   void showEvent(QShowEvent*) override;
+  void resizeEvent(QResizeEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
@@ -48,6 +49,7 @@ class MultiprocessorsPanel : public QWidget {
   MultiprocessorReader reader_;
   Pane *top_ = nullptr, *parts_pane_ = nullptr;
   QSplitter* columns_ = nullptr;
+  bool dragged_ = false;  // by the user
   Headlined* body_ = nullptr;
   MultiprocessorView* view_ = nullptr;
   TableModel parts_model_;

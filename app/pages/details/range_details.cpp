@@ -179,10 +179,10 @@ QString step_details(const Run& run) {
   QString rows;
   for (const SplitRow& part : parts_shown.rows)
     rows += part_row({part.meaning, part.kind}, part.name, us_text(part.us[0]), part.share);
-  rows += wide_row(step_time_name(), us_text(parts_shown.wall[0]) + (parts_shown.in_ms ? " ms" : " µs"));
+  rows += wide_row(step_time_name(), step_time_text(run.stepUs()));
   if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row("spread", QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
   rows += gpu_rows(wide_row, run.trace, newest_work(run), split.busy) + tracing_row(run);
-  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1'>%2</div>").arg(theme().quiet.name(), of + split.left_out) + table(rows);
+  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1'>%2</div>").arg(theme().quiet.name(), (parts_shown.in_ms ? QObject::tr("ms, ") : QObject::tr("µs, ")) + of + split.left_out) + table(rows);
 }
 
 // Spans that are out of memory count only after they were read.

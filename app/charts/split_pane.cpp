@@ -365,13 +365,12 @@ void SplitPane::paintEvent(QPaintEvent* event) {
   if (!any || runs_.empty()) {
     painter.setFont(ui_font(11.5));
     painter.setPen(theme().quiet);
-    painter.drawText(rect().adjusted(12, 28, -12, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     runs_.empty() ? tr("Click a run, or press Train")
-                     : runs_.front()->live()
-                         ? tr("Filled with the first traced steps")
-                     : runs_.front()->command.isEmpty()
-                         ? tr("No step of this run was traced. Choose a trace level and train again.")
-                         : tr("No steps were found in this program. Mark them with warpsight.step()."));
+    const QString reason =
+        runs_.empty()                      ? tr("Click a run, or press Train")
+        : runs_.front()->live()            ? tr("Filled with the first traced steps")
+        : runs_.front()->command.isEmpty() ? tr("No step of this run was traced. Choose a trace level and train again.")
+                                           : tr("No steps were found in this program. Mark them with warpsight.step().");
+    painter.drawText(rect().adjusted(12, 28, -12, 0), Qt::AlignCenter | Qt::TextWordWrap, reason);
     return;
   }
   paintTable(painter, paintBars(painter, kBarsTop) + 2);

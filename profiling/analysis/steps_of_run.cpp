@@ -464,14 +464,14 @@ std::string work_key(const Trace& trace, const Span& span) {
 }
 
 StepWindowNs longest_traced(const Trace& trace, StepWindowNs within) {
-  std::vector<StepWindowNs> rests = untraced_stretches(trace, within);
-  rests.push_back({within.end, within.end});
-  std::ranges::sort(rests, {}, &StepWindowNs::begin);
+  std::vector<StepWindowNs> pauses = untraced_stretches(trace, within);
+  pauses.push_back({within.end, within.end});
+  std::ranges::sort(pauses, {}, &StepWindowNs::begin);
   StepWindowNs longest{within.begin, within.begin};
   TimeNs from = within.begin;
-  for (const StepWindowNs& rest : rests) {
-    if (rest.begin - from > longest.end - longest.begin) longest = {from, rest.begin};
-    from = std::max(from, rest.end);
+  for (const StepWindowNs& pause : pauses) {
+    if (pause.begin - from > longest.end - longest.begin) longest = {from, pause.begin};
+    from = std::max(from, pause.end);
   }
   return longest;
 }

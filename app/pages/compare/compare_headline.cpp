@@ -181,11 +181,11 @@ void CompareHeadline::showVerdict(const ComparedRuns& compared) {
   verdict_->setText(with_units(QString::fromStdString(answer_text(c, a, b))));
   const ComparedMeasure& time = c.of(MeasureKind::StepTime);
   if (!time.delta.known()) return times_->setWords(tr("The step time of one is not known."));
-  const bool told = !noise_hides_all(time.a, time.b) || time.delta.verdict != Verdict::WithinNoise;
+  const bool differs = !noise_hides_all(time.a, time.b) || time.delta.verdict != Verdict::WithinNoise;
   const double delta = time.delta.delta;
   const auto number = [&](double value) { return fixed_text(value, time.a.decimals); };
   const auto rounded = [&](double noise) { return noise < 100 ? number(noise) : count_text(std::llround(noise / 10) * 10); };
-  if (!told)
+  if (!differs)
     return times_->setWords(tr("Step time, median: %1 and %2 %3. The steps vary so much that no difference can be told.")
                                .arg(number(time.a.value.value), number(time.b.value.value), QString::fromStdString(time.a.unit)));
   times_->setWords(tr("Step time, median: %1 → %2 %5, %3%4 %5")

@@ -164,7 +164,8 @@ void FlamePanel::refresh() {
   note_ = tree.empty() ? QString() : amount.arg(step_time_text(tree[0].ns * 1e-3), scope);
   if (has_waits_)
     note_ += (show_waits_ ? tr(" · with %1") : tr(" · hidden: %1")).arg(QString::fromStdString(prof::waiting_text(stacks)));
-  pane_->setTitle(tr("Flame graph"), run_ ? run_->title + (note_.isEmpty() ? "" : " · " + note_) : tr("No run is chosen"), note_);
+  const QString beside = note_.isEmpty() ? QString() : " · " + note_;
+  pane_->setTitle(tr("Flame graph"), run_ ? run_->title + beside : tr("No run is chosen"), note_);
   view_->setEmptyText(emptyText());
   const QString root = shown != FlameTime::Launched ? tr("all threads") : prof::used_gpu(run_->trace) ? tr("all kernels") : tr("all ops");
   view_->setRootText(root);

@@ -463,7 +463,9 @@ void KernelPanel::showResults() {
   fit_columns(*check_table_, check_model_);
   time_model_.setTable(time_table(results_.empty() ? OwnKernelVerdict{} : results_.front().verdict, spec_.exec.precision));
   fit_columns(*time_table_, time_model_);
-  check_pane_->setTitle(tr("Check"), results_.empty() ? tr("the results of your kernel, shape by shape") : good_ ? tr("passed") : checking_.running() && results_.back().good() ? tr("running") : tr("failed"));
+  const bool checks = checking_.running() && !results_.empty() && results_.back().good();
+  const QString state = results_.empty() ? tr("the results of your kernel, shape by shape") : good_ ? tr("passed") : checks ? tr("running") : tr("failed");
+  check_pane_->setTitle(tr("Check"), state);
   if (results_.empty()) return verdict_->setText(cuda_ ? tr("Ctrl+Enter compares it with the op on the CPU, on several shapes.") : tr("A check needs an NVIDIA GPU; without one the kernel is compiled."));
   const ShapeResult& last = results_.back();
   verdict_->setText(last.good() ? tr("Right on %1 shapes. No access outside of its buffers.").arg(results_.size()) : text(last.shape + ": " + last.sentence));

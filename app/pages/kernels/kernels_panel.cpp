@@ -338,10 +338,11 @@ void KernelsPanel::refresh() {
   }
   const size_t count = rows.size();
   table_->setVisible(count > 0), below_->setVisible(count > 0), empty_->setVisible(count == 0);
-  empty_->setText(
-      run_ && !run_->hasChoices() ? tr("No kernel was recorded: the program did not use the GPU.")
-      : run_ ? tr("No kernel was traced in this run. Choose the trace level Graphs or Kernels, then train again.")
-             : tr("Click a run or press Train to see its kernels and their times."));
+  const QString reason =
+      !run_                ? tr("Click a run or press Train to see its kernels and their times.")
+      : run_->hasChoices() ? tr("No kernel was traced in this run. Choose the trace level Graphs or Kernels, then train again.")
+                           : tr("No kernel was recorded: the program did not use the GPU.");
+  empty_->setText(reason);
   // CPU ops have no grid and no registers: two columns of dashes would be useless.
   const bool launched = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.detail.block[0] != 0; });
   launched_ = launched || count == 0;
@@ -350,10 +351,11 @@ void KernelsPanel::refresh() {
   const bool ranges = count > 0 && rows.front().kind == prof::SpanKind::Phase;
   rows_ = std::move(rows);
   model_.setTable(table_of(rows_, by_));
-  top_->setTitle(ranges ? tr("Modules and ops") : tr("Kernels"), !run_        ? tr("No run is chosen")
-                                : count == 0 ? tr("No kernel was traced in this run")
-                                : whole      ? tr("%1 · whole run").arg(run_->title)
-                                             : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans)));
+  const QString note = !run_        ? tr("No run is chosen")
+                       : count == 0 ? tr("No kernel was traced in this run")
+                       : whole      ? tr("%1 · whole run").arg(run_->title)
+                                    : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans));
+  top_->setTitle(ranges ? tr("Modules and ops") : tr("Kernels"), note);
   int again = 0;
   for (int r = 0; r < sorted_.rowCount(); ++r)
     if (const auto* row = rowAt(sorted_.mapToSource(sorted_.index(r, 0)).row()); row && row->key == key)

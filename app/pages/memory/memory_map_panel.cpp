@@ -309,11 +309,11 @@ void MemoryMapPanel::refreshBelow() {
   calls_.setTable(calls_table(run_));
   const bool any = calls_.rowCount() > 0;
   calls_table_->setVisible(any), no_calls_->setVisible(!any);
-  no_calls_->setText(isRecorded()
-                         ? tr("No call of cudaMalloc or cudaFree was recorded.")
-                     : run_ ? tr("No driver allocation was counted. An arena or a pool makes none in a step, and without "
-                                 "a GPU there is none.")
-                            : tr("Click a run to see its calls of cudaMalloc and cudaFree, by op."));
+  const QString reason =
+      isRecorded() ? tr("No call of cudaMalloc or cudaFree was recorded.")
+      : run_ ? tr("No driver allocation was counted. An arena or a pool makes none in a step, and without a GPU there is none.")
+             : tr("Click a run to see its calls of cudaMalloc and cudaFree, by op.");
+  no_calls_->setText(reason);
   const auto& calls = run_ ? run_->allocator_calls : prof::AllocatorHistory();
   const double steps = run_ ? static_cast<double>(run_->stepsMade()) : 0;
   const double in_steps = static_cast<double>(calls.in_steps().calls());

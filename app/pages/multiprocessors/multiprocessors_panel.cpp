@@ -124,13 +124,11 @@ void MultiprocessorsPanel::fill() {
   if (report.late.size() > kMostNotes + 1) notes << tr("%1 more.").arg(report.late.size() - kMostNotes - 1);
   const QString why_empty = reader_.reading() ? tr("Comparing the multiprocessors…")
                             : reader_.run()   ? text(prof::to_text(report))
-                                              : tr("Tick a run whose kernel shows its inside.");
+                                              : tr("Click a run whose kernel shows its inside.");
   if (any)
     body_->showResult(with_capital(text(prof::late_headline(report)) + "."), notes.join('\n'));
   else
-    body_->showReason(reader_.reading() ? tr("Comparing the multiprocessors…")
-                      : reader_.run()   ? text(prof::to_text(report))
-                                        : tr("Click a run whose kernel shows its inside."));
+    body_->showReason(why_empty);
   top_->setTitle(tr("Multiprocessors"), any ? text(prof::caption(report)) + besideStepTime() : QString(),
                  any ? briefNote() : QString());
   parts_pane_->setTitle(tr("Parts"), text(kPartsNote), tr("µs"));

@@ -130,7 +130,7 @@ void PlanPanel::present(Run* run) {
   const bool imported = run && run->origin == RunOrigin::Imported;
   const QString budget = budget_.isEmpty() ? QString() : "\n\n" + budget_;
   empty_->setText(imported ? tr("A recorded program has no plan: its ops are not known here.")
-                           : tr("No plan yet: press Train, or click a run.") + (budget_.isEmpty() ? "" : "\n\n" + budget_));
+                           : tr("No plan yet: press Train, or click a run.") + budget);
   table_->setVisible(plan), empty_->setVisible(!plan), log_->setVisible(plan);
   showNote();
   showWhetherWritable();

@@ -198,14 +198,11 @@ void RanksPanel::fill() {
   const QString why_empty = reader_.reading() ? tr("Comparing the ranks…")
                             : any             ? text(rank_headline(shown)) + ' ' + notes()
                             : reader_.run()   ? tr("This run has one rank.\n%1").arg(how_to_get_ranks())
-                                              : tr("Tick a run of several ranks.\n%1").arg(how_to_get_ranks());
+                                              : tr("Click a run of several ranks.\n%1").arg(how_to_get_ranks());
   if (compared)
     showFinding();
   else
-    body_->showReason(reader_.reading() ? tr("Comparing the ranks…")
-                      : any                ? text(rank_headline(shown)) + ' ' + notes()
-                      : reader_.run()      ? tr("This run has one rank.\n%1").arg(how_to_get_ranks())
-                                           : tr("Click a run of several ranks.\n%1").arg(how_to_get_ranks()));
+    body_->showReason(why_empty);
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
   ranks_pane_->setTitle(tr("By rank"), tr("mean of a step · µs"));
   collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · µs · %1").arg(text(collectives_note(shown))),

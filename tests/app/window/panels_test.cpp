@@ -68,7 +68,7 @@ class PanelsTest : public QObject {
 
   void planShowsEveryOpOnce();
   void planBeforeAndAfterDiffer();
-  void thePlanSaysWhatWasChanged();
+  void thePlanShowsWhatWasChanged();
   void planShowsTheBudgetBeforeATraining();
   void planAndTimelineSelectEachOther();
   void tagsFollowTheNewestRegistration();
@@ -572,7 +572,7 @@ void PanelsTest::paletteFindsAndRuns() {
 }
 
 // One sentence a pass, for people who do not know how a pass is named.
-void PanelsTest::thePlanSaysWhatWasChanged() {
+void PanelsTest::thePlanShowsWhatWasChanged() {
   const auto changes = [](Allocator allocator, Fusion fusion) {
     const auto run = planned(allocator, fusion);
     Focus focus;

@@ -905,7 +905,7 @@ TEST_P(PipeTest, EndsTheLineToAServerThatLies) {
   const std::vector<std::string> lies = {"\\377\\377\\377\\377\\001", "\\002\\000\\000\\000\\002{]", "\\002\\000\\000\\000\\011{}",
                                          "\\004\\000\\000\\000\\003abcd", "\\017\\000\\000\\000\\002{\"number\": \"x\"}"};
   for (const std::string& lie : lies) {
-    RemoteLink link(parse_remote("pipe:printf 'warpsight-serve 2 x\\n" + lie + "'; cat > /dev/null"));
+    RemoteLink link(parse_remote("pipe:printf 'warpsight-serve " + std::to_string(kLineProtocol) + " x\\n" + lie + "'; cat > /dev/null"));
     bool cut = false;
     for (int i = 0; i < 12'000 && !cut; ++i, usleep(5000)) cut = link.status().state == LineState::Cut;
     EXPECT_TRUE(cut) << lie;

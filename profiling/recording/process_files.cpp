@@ -1,23 +1,18 @@
 #include "profiling/recording/process_files.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <string_view>
 
 #include "profiling/base/failure.h"
-#include "profiling/base/launched_rank.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/sqlite_log.h"
 #include "profiling/formats/join_ranks.h"
+#include "profiling/recording/claim_file.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
 
@@ -103,18 +98,11 @@ bool join_attempts(const Attempts& attempts, const std::vector<std::string>& lau
   return true;
 }
 
-constexpr std::string_view kEnding = ".wsrun";
-
-// Another process of the program writes name.1234.wsrun instead of name.wsrun.
-std::string stem_of(const std::string& path) {
-  return path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : path;
-}
-
 // Returns the process number in the name of a file beside `path`, or 0 if it has none.
 int64_t process_in_name(const std::string& path, const std::string& file) {
   const std::string begin = fs::path(stem_of(path)).filename().string() + ".";
-  if (!file.starts_with(begin) || !file.ends_with(kEnding) || file.size() <= begin.size() + kEnding.size()) return 0;
-  const std::string middle = file.substr(begin.size(), file.size() - begin.size() - kEnding.size());
+  if (!file.starts_with(begin) || !file.ends_with(kRunEnding) || file.size() <= begin.size() + kRunEnding.size()) return 0;
+  const std::string middle = file.substr(begin.size(), file.size() - begin.size() - kRunEnding.size());
   const size_t digits = middle.find_first_not_of("0123456789");
   const bool again = digits != std::string::npos && middle[digits] == '-' && digits + 1 < middle.size() &&
                      middle.find_first_not_of("0123456789", digits + 1) == std::string::npos;
@@ -131,20 +119,6 @@ bool holds_something(const std::string& path) {
 
 bool is_still_written(const std::string& path) { return holds_something(path) && !owner_of(path).empty(); }
 
-std::string claim_file(const std::string& wanted) {
-  const std::string own = stem_of(wanted) + "." + std::to_string(getpid());
-  constexpr int kMost = 100;  // recordings of this name by processes with this number
-  for (int i = 0; i <= kMost; ++i) {
-    const std::string path = i == 0 ? wanted : own + (i == 1 ? "" : "-" + std::to_string(i)) + std::string(kEnding);
-    const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-    if (file < 0 && errno != EEXIST) throw Failure(path + ": cannot be created: " + std::strerror(errno));
-    if (file < 0) continue;
-    close(file);
-    return path;
-  }
-  return "";
-}
-
 std::vector<std::string> further_files(const std::string& path) {
   std::vector<std::pair<int64_t, std::string>> found;
   std::error_code none;
@@ -155,11 +129,6 @@ std::vector<std::string> further_files(const std::string& path) {
   std::vector<std::string> files;
   for (auto& [process, file] : found) files.push_back(std::move(file));
   return files;
-}
-
-std::string rank_text() {
-  const LaunchedRank self = launched_rank();
-  return self.rank < 0 ? "" : "rank " + std::to_string(self.rank) + " of " + std::to_string(self.ranks);
 }
 
 void fold_processes(const std::vector<std::string>& files) {

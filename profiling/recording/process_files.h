@@ -8,12 +8,7 @@ namespace ws::prof {
 bool holds_something(const std::string& path);   // a program that ended before anything was written leaves an empty file
 bool is_still_written(const std::string& path);  // true while a process writes it
 
-// Creates an empty file for this process and returns its name: `wanted` for the first process, name.PROCESS.wsrun for
-// other processes. Returns "" if all these names are taken. Throws Failure if the file cannot be created.
-std::string claim_file(const std::string& wanted);
 std::vector<std::string> further_files(const std::string& path);  // of the other processes, by their numbers
-
-std::string rank_text();  // "rank 1 of 2"; empty: no launcher started this process
 
 // Removes the files of processes without GPU work: launchers, and workers of data loaders. If no process did GPU work,
 // launchers stay. Files of the ranks of one program become one file. The file that remains has the name of the first

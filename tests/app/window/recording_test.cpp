@@ -26,7 +26,7 @@
 #include "app/window/record_dialog.h"
 #include "app/window/top_bar.h"
 #include "profiling/base/process.h"
-#include "profiling/recording/process_files.h"
+#include "profiling/recording/claim_file.h"
 #include "tests/support/recorded_here.h"
 #include "profiling/recording/record_keys.h"
 #include "profiling/run_file/run_file.h"

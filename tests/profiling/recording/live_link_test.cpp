@@ -1,6 +1,7 @@
 // A recorded program sends whoever follows it what it does, and never waits for them.
 #include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
+#include "profiling/recording/claim_file.h"
 #include "profiling/recording/live_link.h"
 
 #include <gtest/gtest.h>

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <utility>
 
@@ -20,11 +19,15 @@
 namespace ws {
 namespace {
 
+// Also runs on our threads in a recorded program, where a stream's buffer would cost a heap (own_memory.cpp).
 std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
+  char bytes[4096];
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  const ssize_t got = read(file, bytes, sizeof bytes);
+  close(file);
+  const std::string line(bytes, static_cast<size_t>(got > 0 ? got : 0));
+  return line.substr(0, line.find('\n'));
 }
 
 // Word `index` of /proc/PID/stat, counted from 0 after the name, which may contain spaces and brackets.

@@ -1,7 +1,6 @@
 #include "profiling/recording/generated_code.h"
 
 #include <algorithm>
-#include <fstream>
 #include <string_view>
 
 #include "profiling/recording/own_files.h"
@@ -9,7 +8,7 @@
 namespace ws::prof {
 namespace {
 
-constexpr size_t kHeadBytes = 4096, kMostLines = 200'000, kMostText = 160;
+constexpr size_t kHeadBytes = 4096, kMostSource = size_t{16} << 20, kMostText = 160;
 constexpr std::string_view kOriginalOps = "Original ATen: [";
 
 }  // namespace
@@ -17,13 +16,7 @@ constexpr std::string_view kOriginalOps = "Original ATen: [";
 bool is_generated(const std::string& function, const std::string& path) {
   const std::string_view name = std::string_view(function).substr(function.rfind('.') + 1);
   if ((name != "call" && !name.starts_with("partition_")) || !path.ends_with(".py")) return false;
-  std::string head(kHeadBytes, '\0');
-  with_own_files([&] {
-    std::ifstream in(path, std::ios::binary);
-    in.read(head.data(), static_cast<std::streamsize>(head.size()));
-    head.resize(static_cast<size_t>(in.gcount()));
-  });
-  return head.find("torch._inductor") != std::string::npos;
+  return first_bytes(path, kHeadBytes).find("torch._inductor") != std::string::npos;
 }
 
 std::string ops_of_comment(const std::string& comment) {
@@ -42,17 +35,17 @@ std::string ops_of_comment(const std::string& comment) {
 
 // The comment stands right above the launch; a launch in between means that this one has none.
 std::string generated_ops(const std::string& path, int line) {
-  std::string text, comment;
-  with_own_files([&] {
-    std::ifstream in(path);
-    for (int at = 1; at <= line && at < static_cast<int>(kMostLines) && std::getline(in, text); ++at) {
-      if (text.find(kOriginalOps) != std::string::npos)
-        comment = text;
-      else if (at < line && (text.find(".run(") != std::string::npos || text.find("extern_kernels.") != std::string::npos))
-        comment.clear();
-    }
-  });
-  return ops_of_comment(comment);
+  const std::string all = first_bytes(path, kMostSource);
+  std::string_view rest = all, comment;
+  for (int at = 1; at <= line && !rest.empty(); ++at) {
+    const std::string_view text = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(text.size() + 1, rest.size()));
+    if (text.find(kOriginalOps) != std::string_view::npos)
+      comment = text;
+    else if (at < line && (text.find(".run(") != std::string_view::npos || text.find("extern_kernels.") != std::string_view::npos))
+      comment = {};
+  }
+  return ops_of_comment(std::string(comment));
 }
 
 }  // namespace ws::prof

@@ -17,8 +17,9 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "profiling/base/clock.h"
@@ -100,17 +101,25 @@ int take_signal() {
 }
 
 // What the system says of a thread.
-std::string first_bytes(pid_t task, const char* what) {
-  char path[64], bytes[512];
-  std::snprintf(path, sizeof path, "/proc/self/task/%d/%s", static_cast<int>(task), what);
-  ssize_t got = -1;
-  with_own_files([&] {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return;
-    got = read(file, bytes, sizeof bytes);
-    close(file);
-  });
-  return got > 0 ? std::string(bytes, static_cast<size_t>(got)) : std::string();
+std::string state_of(pid_t task, const char* what) {
+  return first_bytes("/proc/self/task/" + std::to_string(task) + "/" + what, 512);
+}
+
+// The numbers of this process's threads. opendir() would call malloc().
+void each_task(const std::function<void(pid_t)>& see) {
+  const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  alignas(dirent64) char entries[4096];
+  long bytes = 0;
+  while ((bytes = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0)
+    for (long at = 0; at < bytes;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries + at);
+      pid_t task = 0;
+      const char* const end = entry->d_name + std::strlen(entry->d_name);
+      if (std::from_chars(entry->d_name, end, task).ptr == end) see(task);
+      at += entry->d_reclen;
+    }
+  close(folder);
 }
 
 // Time that a thread has run, in ns; -1: there is no such thread.
@@ -123,7 +132,7 @@ int64_t ran_ns(pid_t task) {
 
 // A signal would interrupt a call that waits. A thread that could run but has no processor counts as running.
 bool runs_now(pid_t task) {
-  const std::string text = first_bytes(task, "stat");
+  const std::string text = state_of(task, "stat");
   const size_t after_name = text.rfind(')');
   return after_name + 2 < text.size() && text[after_name + 2] == 'R';
 }
@@ -142,23 +151,17 @@ std::unique_ptr<NativeStacks> NativeStacks::begin(pid_t left_out) {
 NativeStacks::~NativeStacks() { g_used = false; }
 
 std::string NativeStacks::task_name(pid_t task) const {
-  const std::string name = first_bytes(task, "comm");
+  const std::string name = state_of(task, "comm");
   return name.substr(0, name.find('\n'));
 }
 
 void NativeStacks::look_for_tasks() {
   for (auto& [task, known] : tasks_) known.seen = false;
-  if (DIR* const folder = opendir("/proc/self/task")) {
-    while (const dirent* const entry = readdir(folder)) {
-      pid_t task = 0;
-      const char* const end = entry->d_name + std::strlen(entry->d_name);
-      if (std::from_chars(entry->d_name, end, task).ptr != end) continue;
-      const auto [at, fresh] = tasks_.try_emplace(task);
-      at->second.seen = true;
-      if (fresh) at->second.ran = ran_ns(task), at->second.ours = task == left_out_ || task_name(task) == kOwnThread;
-    }
-    closedir(folder);
-  }
+  each_task([this](pid_t task) {
+    const auto [at, fresh] = tasks_.try_emplace(task);
+    at->second.seen = true;
+    if (fresh) at->second.ran = ran_ns(task), at->second.ours = task == left_out_ || task_name(task) == kOwnThread;
+  });
   std::erase_if(tasks_, [](const auto& one) { return !one.second.seen; });
   for (AskedThread& asked : *g_asked)
     if (!tasks_.contains(asked.task.load())) asked.state.store(AskedThread::Free);

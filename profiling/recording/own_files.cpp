@@ -1,5 +1,6 @@
 #include "profiling/recording/own_files.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -90,6 +92,24 @@ int64_t with_own_files(const std::function<void()>& work) {
   if (thread && thread->usable()) return thread->work(work);
   work();
   return 0;
+}
+
+std::string first_bytes(const std::string& path, size_t most) {
+  constexpr size_t kPiece = 4096;
+  std::string bytes;
+  with_own_files([&] {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    ssize_t got = 1;
+    while (got > 0 && bytes.size() < most) {
+      const size_t have = bytes.size(), wanted = std::min(most - have, std::max(have, kPiece));
+      bytes.resize(have + wanted);
+      got = read(file, bytes.data() + have, wanted);
+      bytes.resize(have + static_cast<size_t>(got > 0 ? got : 0));
+    }
+    close(file);
+  });
+  return bytes;
 }
 
 }  // namespace ws::prof

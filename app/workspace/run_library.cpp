@@ -14,6 +14,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
+#include "profiling/base/stop_when.h"
 #include "profiling/base/unavailable.h"
 
 namespace ws::app {
@@ -304,7 +305,8 @@ void RunLibrary::loadDetails(Run* run) {
   std::unique_ptr<Job>& job = loading_[run] = std::make_unique<Job>();
   const auto work = [details, path = run->path,
                      reading = std::make_shared<AsideFiles::Reading>(aside_, QFileInfo(run->path).absoluteFilePath())](
-                        const Job::Side&) mutable {
+                        const Job::Side& side) mutable {
+    const StopWhen closed(*side.cancelled());
     *details = read_details(path);
     reading.reset();
   };

@@ -17,6 +17,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
+#include "profiling/base/stop_when.h"
 #include "profiling/recording/record_keys.h"
 
 namespace ws::app {
@@ -241,9 +242,13 @@ std::unique_ptr<RunDetails> read_details(const QString& path) {
   d->reader = std::make_shared<prof::RunFileReader>(path.toStdString());
   read_curves(*d->reader, *d);
   d->trace = newest_trace(*d->reader);
+  end_if_stopped();
   read_choices(d->reader->summary(), *d);
+  end_if_stopped();
   read_step_time(*d->reader, *d);
+  end_if_stopped();
   read_windows(*d->reader, *d);
+  end_if_stopped();
   add_throughput(d->reader->summary(), *d);
   add_memory(*d);
   d->allocator_calls.take(d->reader->allocations());

@@ -10,6 +10,7 @@
 #include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/sqlite_log.h"
+#include "profiling/base/stop_when.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/run_file/span_codec.h"
@@ -73,7 +74,10 @@ struct RunFileReader::Impl {
     bool whole = false;
     guard(what, [&] {
       Statement query = db.prepare("SELECT id, " + columns + " FROM " + table + " ORDER BY id");
-      for (; query.step(); row(query)) highest = query.integer(0);
+      for (; query.step(); row(query)) {
+        highest = query.integer(0);
+        end_if_stopped();
+      }
       whole = true;
     });
     if (whole) return;
@@ -384,6 +388,7 @@ void RunFileReader::Impl::read_sums(const std::string& bytes, SpanBlock& block) 
 void RunFileReader::Impl::add_stubs(Trace& trace) {
   auto index = read_index();
   for (const StoredTrack& track : tracks) {
+    end_if_stopped();
     const TrackId id = trace.track(track.kind, track.name, track.group, track.depth, track.rank);
     for (const StoredBlock& stored : index[track.id]) {
       if (!possible(stored.first) || !possible(stored.last)) {
@@ -451,6 +456,7 @@ const StoredTrack* RunFileReader::Impl::find(const Track& track) const {
 RunFileReader::Impl::Renumbering RunFileReader::Impl::renumber(Trace& trace) const {
   Renumbering to;
   for (size_t i = 0; i < names.size(); ++i) {
+    end_if_stopped();
     const auto stack = name_stacks.find(i);
     to.names.push_back(stack == name_stacks.end() ? trace.intern(names[i]) : trace.intern(stack->second));
   }
@@ -467,6 +473,7 @@ void RunFileReader::Impl::put_in_order(std::vector<StoredRow>& list) {
 // A file that is being written has grown since. The newest block of a track is rewritten repeatedly.
 void RunFileReader::Impl::read_new_rows() {
   for (const StoredTrack& track : tracks) {
+    end_if_stopped();
     auto& list = rows[track.id];
     int64_t from = block_id(track.id, 0);
     for (const StoredRow& row : list) from = std::max(from, row.key);
@@ -599,6 +606,7 @@ size_t RunFileReader::Impl::fill(Trace& trace, TimeNs begin, TimeNs end, size_t 
   budget = Budget();
   size_t filled = 0, tried = 0;
   for (size_t t = 0; t < trace.tracks().size(); ++t) {
+    end_if_stopped();
     const Track& track = trace.tracks()[t];
     const StoredTrack* stored = find(track);
     if (!stored) continue;

@@ -1,4 +1,6 @@
 // What the window does with what can go wrong around it: each is a sentence, nothing is lost, nothing freezes.
+#include <QCommandLineParser>
+#include <QElapsedTimer>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -11,8 +13,10 @@
 #include "app/pages/setup/setup_panel.h"
 #include "app/pages/live/live_page.h"
 #include "app/window/notice_bar.h"
+#include "app/window/screenshot.h"
 #include "app/window/status_line.h"
 #include "app/window/top_bar.h"
+#include "app/workspace/run_loader.h"
 #include "profiling/formats/convert.h"
 #include "tests/app/support/window_home.h"
 #include "tests/app/support/window_tests.h"
@@ -105,6 +109,8 @@ class BadInputTest : public QObject, WindowHome {
   void aRunOfDeepTextsOpens();
   void twiceAsManyTracksTakeTwiceAsLong_data();
   void twiceAsManyTracksTakeTwiceAsLong();
+  void closingEndsAtOnceWhileManyTracksOpen();
+  void aSizeOfAnyNumberIsAWindow();
   void aVanishedDataFolderIsSaid();
   void aFullDiskKeepsTheRunGoing();
   void aDiskFullFromTheStart();
@@ -208,6 +214,41 @@ void BadInputTest::twiceAsManyTracksTakeTwiceAsLong() {
     if (twice < 2.5 * once) return;
   }
   QFAIL(qPrintable(QString("%1 s and %2 s").arg(once).arg(twice)));
+}
+
+// The thread that reads the file ends where it is.
+void BadInputTest::closingEndsAtOnceWhileManyTracksOpen() {
+  const QString path = home_.path() + "/many.wsrun";
+  write_tracks(path, ws::prof::TrackKind::Stream, 160'000);
+  QElapsedTimer clock;
+  const auto closed_after = [&](std::unique_ptr<MainWindow> window) {
+    clock.restart();
+    window.reset();
+    return clock.elapsed();
+  };
+  clock.start();
+  QVERIFY(read_details(path));
+  const qint64 whole = clock.elapsed(), alone = closed_after(open());
+  qint64 least = alone + whole;
+  for (int tries = 0; tries < 4 && least > alone + whole / 2; ++tries) {  // another program can slow it down
+    auto window = open();
+    window->openFile(path);
+    QVERIFY(!window->workspace()->library()->byPath(path)->loaded);
+    least = std::min(least, closed_after(std::move(window)));
+  }
+  QVERIFY2(least <= alone + whole / 2, qPrintable(QString("closed after %1 ms, %2 ms without a file; the file takes %3 ms").arg(least).arg(alone).arg(whole)));
+}
+
+// Such a picture would take all memory.
+void BadInputTest::aSizeOfAnyNumberIsAWindow() {
+  auto window = open();
+  QCommandLineParser options;
+  options.addOptions({{"size", "", "WxH"}, {"preset", "", "name"}, {"set", "", "choice"}});
+  for (const char* size : {"100000x100000", "2000000000x1", "3000000000x-5"}) {
+    QVERIFY(options.parse({"warpsight-window", "--size", size}));
+    prepare(*window, options);
+    QVERIFY2(window->width() <= 8192 && window->height() <= 8192, size);
+  }
 }
 
 void BadInputTest::aVanishedDataFolderIsSaid() {

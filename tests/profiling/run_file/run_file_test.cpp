@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <span>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/stop_when.h"
 #include "profiling/run_file/span_codec.h"
 #include "profiling/run_file/sqlite.h"
 #include "profiling/run_file/stored_spans.h"
@@ -589,6 +591,24 @@ TEST_F(RunFile, NamesTagsAndNotesChangeAlsoWhileItIsWritten) {
   EXPECT_EQ(read.tags, std::vector<std::string>{"baseline"});
   EXPECT_EQ(read.notes, "two\nlines");
   EXPECT_EQ(read.steps, 4000);
+}
+
+// A window that closes does not wait for a file that is still being read.
+TEST_F(RunFile, ReadingEndsWhenItIsStopped) {
+  const MadeTrace made(3000);
+  write_run(path, made.trace);
+  RunFileReader reader(path);
+  Trace trace = reader.trace();
+  std::atomic<bool> flag = true;
+  {
+    const StopWhen stopped(flag);
+    EXPECT_THROW(reader.trace(), Stopped);
+    EXPECT_THROW(reader.fill(trace), Stopped);
+    flag = false;
+    EXPECT_GT(reader.fill(trace), 0u);
+    flag = true;
+  }
+  EXPECT_NO_THROW(reader.trace());
 }
 
 TEST_F(RunFile, TenMillionSpansOpenInUnderASecond) {

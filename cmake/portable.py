@@ -1,4 +1,5 @@
 """What the wheel, the folder that runs from anywhere and the Debian package have in common: installed programs with the libraries that not each Linux has."""
+import contextlib
 import os
 import re
 import shutil
@@ -18,6 +19,27 @@ FAILED = {"cudart": 35}  # insufficient driver
 
 def fail(sentence):
     sys.exit(f"cmake/{os.path.basename(sys.argv[0])}: {sentence}")
+
+
+def one_sentence(main):
+    """Runs a packer. What it cannot do, as on a full disk, is one sentence."""
+    try:
+        main()
+    except subprocess.CalledProcessError as failed:
+        fail(f"{failed.cmd[0]} failed with status {failed.returncode}. Nothing was packed.")
+    except OSError as failed:
+        fail(f"{failed.filename or 'the package'}: {failed.strerror}. Nothing was packed.")
+
+
+@contextlib.contextmanager
+def whole(path):
+    """The package at `path` is complete or not there."""
+    try:
+        yield path + ".part"
+        os.replace(path + ".part", path)
+    finally:
+        if os.path.exists(path + ".part"):
+            os.remove(path + ".part")
 
 
 def run(*command, **more):

@@ -7,7 +7,10 @@ import subprocess
 import sys
 import tempfile
 
+from audit import audit
+
 SOURCE, BUILD = sys.argv[1], sys.argv[2]
+OF_DISPLAY = re.compile(r"lib(GL|GLX|EGL|GLdispatch|OpenGL|GLESv2|gbm|drm|X11|X11-xcb|xcb|Xau|Xdmcp|wayland-client|wayland-egl|wayland-cursor|fontconfig|freetype)\.so\.\d+$")
 FOREIGN = re.compile(r"lib(Qt6|QCustomPlot|qscintilla|openblas|sqlite3|zstd|icu|harfbuzz|png)")
 
 
@@ -43,6 +46,9 @@ def main():
         text = subprocess.run([programs + "warpsight", "train", "iris", "--set", "train.epochs=1", "--set", "exec.device=cpu", "--no-output"], capture_output=True, text=True,
                               env={**where, "LD_DEBUG": ""}, check=True).stdout
         assert "test accuracy" in text, text
+        with open(programs + "warpsight", encoding="utf-8") as starter:
+            promised = tuple(map(int, re.search(r"glibc (\d+)\.(\d+) or newer", starter.read()).groups()))
+        assert {"warpsight", "warpsight-window", "libwarpsight_inject.so", "libqxcb.so"} <= audit(programs, promised, OF_DISPLAY)
         reports_where_it_does_not_run(programs, work)
     return 0
 

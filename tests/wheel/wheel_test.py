@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 
+from audit import audit
+
 SOURCE, BUILD = sys.argv[1], sys.argv[2]
 PROGRAM = """import time
 def hot(count):
@@ -20,7 +22,6 @@ end = time.time() + 1
 while time.time() < end:
     hot(20000)
 """
-OF_EACH_LINUX = {"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libgcc_s.so.1", "libstdc++.so.6", "ld-linux-x86-64.so.2"}
 
 
 def run(*command, fails=False, **more):
@@ -29,24 +30,10 @@ def run(*command, fails=False, **more):
     return done.stdout + (done.stderr if fails else "")
 
 
-def elf_files(folder):
-    for at, _, names in os.walk(folder):
-        for path in (os.path.join(at, name) for name in names):
-            if open(path, "rb").read(4) == b"\x7fELF":
-                yield path
-
-
 def symbols_keep_the_promise(files, wheel):
-    promised = tuple(map(int, re.search(r"manylinux_(\d+)_(\d+)_", wheel).groups()))
-    here = {os.path.basename(path) for path in elf_files(files)}
+    here = audit(files, tuple(map(int, re.search(r"manylinux_(\d+)_(\d+)_", wheel).groups())))
     assert {"warpsight", "libwarpsight_inject.so", "warpsight-writer"} <= here, here
     assert not any(name.startswith(("libcupti", "libQt", "libcublas")) for name in here if name not in os.listdir(files + "/lib/warpsight/without_cuda")), here
-    for path in elf_files(files):
-        versions = run("readelf", "--version-info", path)
-        newest = max([(0, 0)] + [tuple(map(int, one.split(".")[:2])) for one in re.findall(r"\bGLIBC_(\d+\.\d+)", versions)])
-        assert newest <= promised, (path, newest, promised)
-        for name in re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", path)):
-            assert name in OF_EACH_LINUX | here, f"{path} needs {name}, which nobody brings"
 
 
 def environment(folder):
@@ -72,6 +59,17 @@ def works_without_cuda(folder):
         return print("name spaces are not allowed here: CUDA was not hidden")
     text = run(*hidden, "warpsight", "train", "iris", "--set", "train.epochs=1", "--no-output", cwd=folder, env=environment(folder))
     assert "test accuracy" in text, text
+
+
+def a_full_disk_is_one_sentence(folder):
+    out = folder + "/full"
+    os.mkdir(out)
+    small = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=1m none "$0" || exit 77; "$@"; echo "status $?"; ls "$0"', out]
+    done = subprocess.run([*small, SOURCE + "/cmake/wheel", "--build", BUILD, "--out", out], capture_output=True, text=True, timeout=600)
+    if "status" not in done.stdout:
+        return print("name spaces are not allowed here: no full disk was made")
+    assert done.stdout == "status 1\n", done
+    assert re.fullmatch(r"cmake/wheel: .*: No space left on device\. Nothing was packed\.\n", done.stderr), done
 
 
 def read_only(folder):
@@ -213,6 +211,7 @@ def main():
             assert first.returncode in (0, 77), first
         else:
             in_one_environment(folder, wheel)
+            a_full_disk_is_one_sentence(folder)
         os.chmod(folder, 0o755)
     return 0
 

@@ -387,11 +387,11 @@ void ExperimentsTab::showState() {
   const QString whose = list_->own() ? tr("Your own") : tr("Shipped with Warpsight");
   size_->setText(known_ ? tr("%1 · %2 choices, %3 trainings in shuffled order").arg(whose).arg(trials_.size()).arg(of)
                         : QString());
-  const QString action = busy                                           ? tr("Stop")
+  const QString label = busy                                            ? tr("Stop")
                          : result_.complete && done > 0 && !wantsMore() ? tr("Run again")
                          : done > 0                                     ? tr("Go on")
                                                                         : tr("Run");
-  run_->setText(action);
+  run_->setText(label);
   run_->setIcon(theme_icon(busy ? "stop" : "play", Qt::white));
   run_->setEnabled(known_ && (busy || of > 0));
   list_->setEnabled(!busy);

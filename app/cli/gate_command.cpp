@@ -1,6 +1,4 @@
 // The gate: is B slower than A by more than a limit?
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +12,7 @@
 #include "profiling/base/clock.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
+#include "profiling/base/temporary_folder.h"
 #include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/formats/join_ranks.h"
@@ -40,14 +39,6 @@ std::pair<Side, Side> sides_of(const std::vector<std::string>& words) {
     throw UsageError("Name two sides with -- between them, for example: warpsight gate --at-most 2% -- ./old -- ./new, or warpsight gate a.wsrun b.wsrun");
   return sides;
 }
-
-struct FileGone {  // at the end
-  std::filesystem::path path;
-  ~FileGone() {
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
-  }
-};
 
 bool are_run_files(const Side& side) {
   return std::ranges::all_of(side, [](const std::string& word) { return word.ends_with(".wsrun"); });
@@ -85,13 +76,13 @@ std::string name_of(const Side& side) {
 prof::RunData recorded(const Side& side) {
   if (are_run_files(side)) return prof::import_ranks({side[0]});
   if (!is_spec(side)) return app::recorded_once(side, name_of(side));
-  const std::filesystem::path file = temporary_folder() / ("gate-" + std::to_string(getpid()) + ".wsrun");
-  const FileGone gone{file};
-  std::vector<std::string> command{program_file().string(), "train", side[0], "--no-output", "--json", "--trace", "full", "--run", file.string()};
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "run.wsrun").string();
+  std::vector<std::string> command{program_file().string(), "train", side[0], "--no-output", "--json", "--trace", "full", "--run", file};
   command.insert(command.end(), side.begin() + 1, side.end());
   command.insert(command.end(), {"--set", "train.time_limit_s=0.5"});
   if (const app::GateMeasurement ran = app::run_program({command}); !ran.failure.empty()) throw Failure(name_of(side) + ": " + ran.failure);
-  return prof::import_ranks({file.string()});
+  return prof::import_ranks({file});
 }
 
 app::GateReasons reasons_of(const Side& a, const Side& b) try {
@@ -121,7 +112,9 @@ app::GateResult result_of(const GateArguments& a, const Side& first, const Side&
   }
   result.name_a = name_of(first), result.name_b = name_of(second);
   const GateVerdict verdict = result.state.verdict;
-  if (a.why && result.failure.empty() && (verdict == GateVerdict::Slower || verdict == GateVerdict::Faster)) result.reasons = reasons_of(first, second);
+  const bool differs = verdict == GateVerdict::Slower || verdict == GateVerdict::Faster;
+  if (a.why && result.failure.empty() && (differs || are_run_files(first))) result.reasons = reasons_of(first, second);
+  if (!differs) result.reasons = {.only_a = result.reasons.only_a, .only_b = result.reasons.only_b};  // different work is said, too
   return result;
 }
 

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
+#include "profiling/base/temporary_folder.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::app {
@@ -67,20 +67,13 @@ json to_json(const KernelToCheck& kernel) {
 // A file for the checking process, removed at the end.
 class RequestFile {
  public:
-  explicit RequestFile(const KernelToCheck& kernel)
-      : path_((temporary_folder() / ("warpsight-check-" + std::to_string(getpid()) + "-" + std::to_string(next_++) + ".json")).string()) {
+  explicit RequestFile(const KernelToCheck& kernel) : path_((folder_.path() / "request.json").string()) {
     prof::write_whole(path_, to_json(kernel).dump(-1, ' ', false, json::error_handler_t::replace));
   }
-  ~RequestFile() {
-    std::error_code error;
-    std::filesystem::remove(path_, error);
-  }
-  RequestFile(const RequestFile&) = delete;
-  RequestFile& operator=(const RequestFile&) = delete;
   const std::string& path() const { return path_; }
 
  private:
-  static inline std::atomic<int> next_ = 0;
+  TemporaryFolder folder_;
   std::string path_;
 };
 

@@ -11,6 +11,7 @@
 #include "engine/devices/kernel_code.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
+#include "profiling/base/temporary_folder.h"
 #include "profiling/base/process.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
@@ -60,26 +61,6 @@ std::string last_words(const std::string& text) {
     if (!line.empty()) last = line;
   return printable(last);
 }
-
-// A temporary folder that the destructor deletes.
-class Stage {
- public:
-  Stage() {
-    std::string name = (temporary_folder() / "warpsight-copy-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Failure(name + ": cannot be made.");
-    path_ = name;
-  }
-  ~Stage() {
-    std::error_code none;
-    fs::remove_all(path_, none);
-  }
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 }  // namespace
 
@@ -153,7 +134,7 @@ std::string ServerCopy::question() const {
 }
 
 void ServerCopy::copy() const {
-  const Stage stage;
+  const TemporaryFolder stage;
   const auto place = [&stage](const std::string& name) {
     const fs::path path = stage.path() / name;
     fs::create_directories(path.parent_path());

@@ -1,13 +1,12 @@
 #include "app/core/runs/recorded_once.h"
 
-#include <unistd.h>
-
-#include <atomic>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "app/core/runs/traced_training.h"
 #include "profiling/base/failure.h"
-#include "profiling/base/paths.h"
+#include "profiling/base/temporary_folder.h"
 #include "profiling/formats/join_ranks.h"
 #include "profiling/recording/record_program.h"
 
@@ -15,21 +14,6 @@ namespace ws::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct TemporaryFolder {
-  TemporaryFolder() {
-    static std::atomic<int> made{0};
-    path = temporary_folder() / ("recorded-" + std::to_string(getpid()) + "-" + std::to_string(made++));
-    fs::create_directories(path);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  fs::path path;
-};
 
 std::string last_line_of(const fs::path& path) {
   std::ifstream file(path);
@@ -43,8 +27,8 @@ std::string last_line_of(const fs::path& path) {
 
 prof::RunData recorded_once(const std::vector<std::string>& command, const std::string& name, prof::RecordOptions options) {
   const TemporaryFolder folder;
-  options.output = (folder.path / "output").string(), options.keep_command = false;
-  prof::RecordedProgram program(command, (folder.path / "run.wsrun").string(), options);
+  options.output = (folder.path() / "output").string(), options.keep_command = false;
+  prof::RecordedProgram program(command, (folder.path() / "run.wsrun").string(), options);
   std::optional<int> status;
   while (!(status = program.wait(100)))
     while (!program.take().empty()) {
@@ -55,6 +39,19 @@ prof::RunData recorded_once(const std::vector<std::string>& command, const std::
   }
   if (!program.recorded()) throw Failure("Nothing was recorded of " + name + ": it " + prof::kNothingToRecord + ".");
   return prof::import_ranks(program.paths());
+}
+
+prof::RunData recorded_training(RunSpec spec, const data::Dataset& data, double seconds) {
+  const TemporaryFolder folder;
+  spec.train.time_limit_s = seconds, spec.train.eval_every = 0, spec.train.target_accuracy = 0;
+  spec.train.epochs = std::max<int64_t>(spec.train.epochs, 100'000);
+  RecorderOptions options;
+  options.path = (folder.path() / "run.wsrun").string();
+  options.keep_traces = false;
+  options.trace.level = prof::TraceLevel::Full;
+  const Summary summary = TracedTraining(spec, options).run(data);
+  if (summary.status == RunStatus::Failed) throw Failure("The training failed: " + summary.message);
+  return prof::import_ranks({options.path});
 }
 
 }  // namespace ws::app

@@ -23,7 +23,7 @@
 #include "profiling/base/whole_file.h"
 #include "engine/train/trainer.h"
 #include "profiling/base/clock.h"
-#include "profiling/base/paths.h"
+#include "profiling/base/temporary_folder.h"
 #include "profiling/base/process.h"
 #include "profiling/formats/convert.h"
 #include "profiling/trace/span_order.h"
@@ -212,22 +212,6 @@ void fill_summary(prof::RunData& run, const TorchRequest& request, const JsonInp
   s.created = prof::utc_text();
 }
 
-// A temporary folder for one run. The destructor deletes it.
-struct Workplace {
-  Workplace() {
-    std::string pattern = (temporary_folder() / "warpsight-torch-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw Failure("No temporary folder can be made.");
-    path = pattern;
-  }
-  ~Workplace() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-  fs::path path;
-};
-
 }  // namespace
 
 TorchTools find_torch(const std::string& python, const std::string& program) {
@@ -319,23 +303,23 @@ void run_torch(const TorchRequest& request, const TorchTools& tools, const std::
   if (!tools.problem.empty()) throw Failure(tools.problem);
   if (request.out.ends_with(".wsrun")) prof::check_run_file(request.out);
   const Ownership claim(prof::file_to_write(request.out), kMaker);
-  const Workplace place;
-  write_torch_data(request.spec, (place.path / "data").string());
+  const TemporaryFolder place;
+  write_torch_data(request.spec, (place.path() / "data").string());
   const std::string recorded = request.record && !tools.recorder.empty() && request.spec.exec.device != Device::Cpu
-                                   ? (place.path / "recorded.wsrun").string()
+                                   ? (place.path() / "recorded.wsrun").string()
                                    : "";
   std::vector<std::string> command;
   if (!recorded.empty()) command = {tools.recorder, "record", "--out", recorded, "--"};
   command.insert(command.end(),
                  {tools.python, tools.script.empty() ? shipped_script("train.py").string() : tools.script, "--data",
-                  (place.path / "data").string(), "--out", (place.path / "out").string()});
+                  (place.path() / "data").string(), "--out", (place.path() / "out").string()});
   if (request.compile) command.push_back("--compile");
   const Output result = run_program(command, cancel, said);
   if (cancel) throw Failure("Stopped: PyTorch's run is not kept.");
   if (result.status != 0)
     throw Failure("PyTorch's run failed (exit status " + std::to_string(result.status) +
                   "): " + last_line(result.text));
-  merge_torch_run(request, (place.path / "out").string(), recorded);
+  merge_torch_run(request, (place.path() / "out").string(), recorded);
 }
 
 lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, const std::atomic<bool>& cancel,
@@ -349,8 +333,8 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
     for (const auto& one : all) line += (line.empty() ? "" : ",") + std::string(text(one));
     return line;
   };
-  const Workplace place;
-  const fs::path out = place.path / "lab.json";
+  const TemporaryFolder place;
+  const fs::path out = place.path() / "lab.json";
   const auto sizes = spec.sizes.empty() ? lab::default_sizes(spec.operation) : spec.sizes;
   std::vector<std::string> command = {tools.python,
                                       tools.script.empty() ? shipped_script("lab.py").string() : tools.script};

@@ -10,6 +10,7 @@
 #include "app/cli/help.h"
 #include "app/cli/remote_watch.h"
 #include "app/core/comparison/comparison_text.h"
+#include "app/core/insights/predicted_savings.h"
 #include "app/core/insights/run_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "app/core/runs/newest_trace.h"
@@ -102,9 +103,8 @@ int judged(const app::Comparison& comparison, const std::string& fail_above) {
   if (fail_above.empty()) return kDone;
   const double percent = percent_of("--fail-above", fail_above);
   const app::ComparedMeasure& step = comparison.of(app::MeasureKind::StepTime);
-  const double limit = percent / 100 * step.a.value.value;
-  const bool known = step.delta.known() && std::isfinite(step.delta.noise);
-  const bool above = known && step.delta.delta - step.delta.noise > limit, below = known && step.delta.delta + step.delta.noise <= limit;
+  const app::StepVerdict judged = app::judge_step(step.a, step.b, percent / 100);
+  const bool above = judged.verdict == GateVerdict::Slower, below = judged.high <= judged.limit;
   if (!above && !below) std::fprintf(stderr, "Cannot tell if B is slower by more than %g %%: the noise of the two runs is too large.\n", percent);
   if (above) std::fprintf(stderr, "B is slower by more than %g %%.\n", percent);
   return above ? kFailed : below ? kDone : kCannotTell;
@@ -133,8 +133,11 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
 // Prints the advice that the window shows as cards.
 std::string causes_text(const prof::RunData& run) {
   std::string text;
-  for (const app::Insight& insight : app::run_insights(run))
+  const app::ProvedPredictions proved = app::proved_predictions();
+  for (const app::Insight& insight : app::run_insights(run)) {
     text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + wrapped(insight.why, 2, 2) + "\n";
+    if (const std::string saving = app::saving_text(insight, 0, proved); !saving.empty()) text += wrapped("Predicted: " + saving + ".", 2, 2) + "\n";
+  }
   return text.empty() ? "\nNothing stands out.\n" : text;
 }
 

@@ -119,16 +119,17 @@ void look(const std::vector<double>& changes, const Look& at, double limit, Gate
   const RankInterval interval = rank_interval({changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(at.pairs)}, at.outside);
   state.looked = true;
   state.change = std::expm1(interval.middle), state.low = std::expm1(interval.low), state.high = std::expm1(interval.high);
-  if (state.low > limit)
-    state.verdict = GateVerdict::Slower;
-  else if (state.high < -limit)
-    state.verdict = GateVerdict::Faster;
-  else if (state.high <= limit && state.low >= -limit)
-    state.verdict = GateVerdict::NoDifference;
+  state.verdict = verdict_of(state.low, state.high, limit);
   state.decided = state.verdict != GateVerdict::CannotTell || at.pairs == kMostPairs;
 }
 
 }  // namespace
+
+GateVerdict verdict_of(double low, double high, double limit) {
+  if (low > limit) return GateVerdict::Slower;
+  if (high < -limit) return GateVerdict::Faster;
+  return high <= limit && low >= -limit ? GateVerdict::NoDifference : GateVerdict::CannotTell;
+}
 
 RankInterval rank_interval(std::vector<double> values, double outside) {
   std::vector<double> means;

@@ -14,6 +14,9 @@ struct MeasuredPair {
 };
 
 enum class GateVerdict : uint8_t { CannotTell, NoDifference, Slower, Faster };
+inline constexpr double kUsualLimit = 0.02;  // how much slower something may be if nobody says it, as a share
+// The change lies between `low` and `high`, shares.
+GateVerdict verdict_of(double low, double high, double limit);
 
 struct GateState {
   GateVerdict verdict = GateVerdict::CannotTell;

@@ -1,6 +1,7 @@
 #include "app/core/comparison/comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "app/core/comparison/mismatches.h"
@@ -71,6 +72,18 @@ Speed speed_of(const ComparedRun& a, const ComparedRun& b, const MeasureDelta& s
   if (!step_time.known()) return Speed::Unknown;
   if (!same_task(a.choices(), b.choices())) return Speed::OtherBatch;
   return step_time.verdict == Verdict::WithinNoise ? Speed::WithinNoise : Speed::Differs;
+}
+
+StepVerdict judge_step(const MeasureValue& baseline, const MeasureValue& candidate, double limit) {
+  StepVerdict judged{.limit = limit};
+  const MeasureDelta delta = delta_of(baseline, candidate);
+  const double step = baseline.value.value;
+  if (!delta.known() || !(step > 0)) return judged;
+  judged.change = delta.delta / step;
+  if (!std::isfinite(delta.noise)) return judged;
+  judged.low = (delta.delta - delta.noise) / step, judged.high = (delta.delta + delta.noise) / step;
+  judged.verdict = verdict_of(judged.low, judged.high, limit);
+  return judged;
 }
 
 std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b, const std::string& name_a,

@@ -7,6 +7,7 @@
 
 #include "app/core/comparison/measures.h"
 #include "profiling/analysis/waterfall.h"
+#include "profiling/base/sequential_test.h"
 
 namespace ws::app {
 
@@ -51,6 +52,15 @@ std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b,
 MeasureDelta compared_delta(const RunSpec* a, const RunSpec* b, const MeasureValue& of_a, const MeasureValue& of_b);
 // True if the difference between both can be split into causes.
 bool splits_compare(const ComparedRun& a, const ComparedRun& b);
+// A step of the candidate takes longer than a step of the baseline by more than a limit, or shorter, or neither.
+// `diff --fail-above` and a pinned baseline ask this.
+struct StepVerdict {
+  GateVerdict verdict = GateVerdict::CannotTell;
+  double limit = 0;
+  // Shares of the baseline's step: the change, which lies between the other two with 95 % certainty. NaN: unknown.
+  double change = ComparedRun::kUnknown, low = ComparedRun::kUnknown, high = ComparedRun::kUnknown;
+};
+StepVerdict judge_step(const MeasureValue& baseline, const MeasureValue& candidate, double limit = kUsualLimit);
 Speed speed_of(const ComparedRun& a, const ComparedRun& b, const MeasureDelta& step_time);
 
 // One field in which runs differ, with the value of each run; "–" if the choices of a run are unknown.

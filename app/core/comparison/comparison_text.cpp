@@ -180,6 +180,28 @@ std::string pace_text(const MeasureValue& a, const MeasureValue& b, const std::s
   return pace + than + noise_note(d.verdict);
 }
 
+std::string headline_of(GateVerdict verdict, double change, double limit) {
+  const std::string size = fixed(100 * std::abs(change), 2) + " %";
+  switch (verdict) {
+    case GateVerdict::Slower:
+      return "slower by " + size;
+    case GateVerdict::Faster:
+      return "faster by " + size;
+    case GateVerdict::NoDifference:
+      return "no difference beyond " + percent(limit);
+    case GateVerdict::CannotTell:
+      break;
+  }
+  return "cannot tell";
+}
+
+std::string judged_text(const StepVerdict& judged) {
+  const std::string head = headline_of(judged.verdict, judged.change, judged.limit);
+  if (std::isnan(judged.change)) return head + ": a step time is not known";
+  if (std::isnan(judged.low)) return head + ": the noise is not known";
+  return head + " (" + signed_fixed(100 * judged.low, 2) + " % to " + signed_fixed(100 * judged.high, 2) + " %)";
+}
+
 std::string percent_change_text(double percent) {
   const double ratio = 1 + percent / 100;
   if (percent >= 900) return fixed(ratio, ratio < 100 ? 1 : 0) + " times";

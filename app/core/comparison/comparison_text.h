@@ -14,6 +14,10 @@ bool noise_hides_all(const MeasureValue& a, const MeasureValue& b);
 // How the candidate's step time differs, in the words of all views: "21.7 % more time", "2.30× faster", each with `than`
 // after it (" a step"), and " (noise unknown)" where it is. "within noise"; empty if a step time is unknown.
 std::string pace_text(const MeasureValue& baseline, const MeasureValue& candidate, const std::string& than);
+// The words of the gate: "slower by 2.30 %", "no difference beyond 2.0 %", "cannot tell".
+std::string headline_of(GateVerdict verdict, double change, double limit);
+// "slower by 2.30 % (+1.90 % to +2.70 %)", "cannot tell: the noise is not known"
+std::string judged_text(const StepVerdict& judged);
 std::string percent_change_text(double percent);              // "−42.1 %"; "12.3 times" beyond ten times
 // "B takes 21.7 % more time a step", "B is as fast as A: within noise", "Too much noise to compare A and B".
 std::string speed_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "app/core/comparison/comparison_text.h"
 #include "profiling/base/statistics.h"
 #include "profiling/base/text.h"
 #include "profiling/base/version.h"
@@ -34,21 +35,7 @@ void finish(GateResult& result, double limit) {
 
 std::string change_text(double change) { return signed_fixed(100 * change, 2) + " %"; }
 
-std::string headline(const GateResult& result) {
-  const GateState& state = result.state;
-  const std::string size = fixed(100 * std::abs(state.change), 2) + " %";
-  switch (state.verdict) {
-    case GateVerdict::Slower:
-      return "slower by " + size;
-    case GateVerdict::Faster:
-      return "faster by " + size;
-    case GateVerdict::NoDifference:
-      return "no difference beyond " + percent(result.limit, 1);
-    case GateVerdict::CannotTell:
-      break;
-  }
-  return "cannot tell";
-}
+std::string headline(const GateResult& result) { return headline_of(result.state.verdict, result.state.change, result.limit); }
 
 std::string interval_text(const GateState& state) {
   if (state.used == 0 && state.busy > 0) return "no interval: other programs used the processors in all pairs";

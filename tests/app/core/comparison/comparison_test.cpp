@@ -453,5 +453,20 @@ TEST(Comparison, TheSentenceEqualsTheTable) {
   EXPECT_EQ(said(run(100, 0.5), other), "A and B train different things");
 }
 
+TEST(JudgeStep, TheWholeIntervalDecides) {
+  const auto step = [](double us, double noise) { return MeasureValue{MeasureKind::StepTime, {}, "step time, median", "µs", {us, noise}, Better::Lower, 1}; };
+  const StepVerdict slower = judge_step(step(100, 0.3), step(105, 0.4));
+  EXPECT_EQ(slower.verdict, GateVerdict::Slower);
+  EXPECT_NEAR(slower.low, 0.045, 1e-9);
+  EXPECT_NEAR(slower.high, 0.055, 1e-9);
+  EXPECT_EQ(judged_text(slower), "slower by 5.00 % (+4.50 % to +5.50 %)");
+  EXPECT_EQ(judge_step(step(100, 0.3), step(90, 0.4)).verdict, GateVerdict::Faster);
+  EXPECT_EQ(judge_step(step(100, 0.3), step(101, 0.4)).verdict, GateVerdict::NoDifference);
+  EXPECT_EQ(judged_text(judge_step(step(100, 3), step(102, 4))), "cannot tell (-3.00 % to +7.00 %)");
+  EXPECT_EQ(judged_text(judge_step(step(100, std::nan("")), step(102, 4))), "cannot tell: the noise is not known");
+  EXPECT_EQ(judged_text(judge_step(step(std::nan(""), 0), step(102, 4))), "cannot tell: a step time is not known");
+  EXPECT_EQ(judge_step(step(100, 0.3), step(105, 0.4), 0.10).verdict, GateVerdict::NoDifference);
+}
+
 }  // namespace
 }  // namespace ws::app

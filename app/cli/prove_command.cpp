@@ -4,7 +4,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
-#include "app/core/proofs/proof.h"
+#include "app/core/proofs/proved_predictions.h"
 #include "engine/devices/devices.h"
 
 namespace ws::cli {
@@ -44,7 +44,8 @@ int prove(const ProveArguments& a) {
     std::printf("%s\n", app::to_json(proof).c_str());
   } else {
     print_table(app::to_text(proof));
-    std::printf("%s\n", app::errors_text(app::errors_of(app::kept_proofs(app::proofs_file()))).c_str());
+    const std::vector<app::Proof> kept = app::kept_proofs(app::proofs_file());
+    std::printf("%s on this machine: %s\n", kept.size() == 1 ? "1 proof" : (std::to_string(kept.size()) + " proofs").c_str(), app::errors_text(app::errors_of(kept)).c_str());
   }
   return kDone;
 }

@@ -4,6 +4,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
+#include "app/core/proofs/proved_predictions.h"
 #include "profiling/causes/what_if.h"
 #include "profiling/formats/join_ranks.h"
 
@@ -23,7 +24,7 @@ int what_if(const WhatIfArguments& a) {
   if (a.json)
     std::printf("%s\n", prof::to_json(result).c_str());
   else
-    print_table(prof::to_text(result));
+    print_table(prof::to_text(result) + "\nProofs: " + app::proved_predictions().quote(edits.empty() ? prof::edit_kind_name(prof::EditKind::Gone) : app::kind_of_edits(a.edits)) + ".\n");
   return kDone;
 }
 

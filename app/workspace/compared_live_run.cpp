@@ -21,6 +21,10 @@ void take_results(ComparedRun& out, const Run& run) {
 
 prof::StepSample sample_of(const Run& run) { return steps_of(run).sample(); }
 
+prof::StepCauses causes_of(const Run& run, size_t most_spans) {
+  return prof::step_causes(run.trace, {.steps_per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .own_training = run.hasChoices(), .step_us = run.step_time.us, .most_spans = most_spans});
+}
+
 ComparedRun compared_run(const Run& run) {
   ComparedRun out;
   out.name = run.title.toStdString(), out.device = run.device.toStdString();

@@ -1,11 +1,14 @@
-// The figures of a run of the window, for a comparison.
+// The figures of a run of the window, for comparisons and predictions.
 #pragma once
 #include "app/core/comparison/compared_run.h"
 #include "app/workspace/run.h"
+#include "profiling/causes/step_causes.h"
 
 namespace ws::app {
 
 ComparedRun compared_run(const Run& run);
 prof::StepSample sample_of(const Run& run);  // only its newest complete steps
+// For predictions; of at most so many spans, so that the window does not wait. Throws Failure if there is nothing to replay.
+prof::StepCauses causes_of(const Run& run, size_t most_spans);
 
 }  // namespace ws::app

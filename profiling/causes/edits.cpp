@@ -111,6 +111,21 @@ class Parser {
 
 }  // namespace
 
+std::string edit_kind_name(EditKind kind) {
+  for (const Form& form : kForms)
+    if (form.kind == kind) return std::string(form.text);
+  switch (kind) {
+    case EditKind::Gone:
+      return "NAME gone";
+    case EditKind::FusedWithNext:
+      return "fuse NAME";
+    case EditKind::RankOnTime:
+      return "rank N on time";
+    default:
+      return "NAME /N";
+  }
+}
+
 std::vector<Edit> parse_edits(const std::string& text) {
   std::vector<Edit> edits;
   for (size_t begin = 0; begin <= text.size();) {

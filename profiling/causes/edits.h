@@ -32,6 +32,8 @@ struct Edit {
   std::string text;       // as written
 };
 
+std::string edit_kind_name(EditKind kind);  // "no sync", "NAME /N"
+
 // Edits are separated by ";". Throws Failure that says which one is wrong, and what an edit may be.
 std::vector<Edit> parse_edits(const std::string& text);
 inline constexpr const char* kEditForms =

@@ -23,12 +23,24 @@ std::vector<TimeNs> marks_in(const Trace& trace, TimeRange window) {
   return marks;
 }
 
-// The newest steps of the window with at most so many spans, and four steps at least.
-TimeRange fewer_steps(const Trace& trace, TimeRange window, const std::vector<TimeNs>& marks, size_t most_spans) {
-  constexpr size_t kFewest = 4;
+size_t spans_in(const Trace& trace, TimeRange window) {
   size_t spans = 0;
   for (const Track& track : trace.tracks())
     if (track.kind != TrackKind::Inner) spans += spans_about(track, window.begin, window.end);
+  return spans;
+}
+
+// The newest part of a trace without steps, with about so many spans.
+TimeRange newest_part(const Trace& trace, TimeRange window, size_t most_spans) {
+  const size_t spans = spans_in(trace, window);
+  if (spans <= most_spans) return window;
+  return {window.end - static_cast<TimeNs>(static_cast<double>(window.length()) * static_cast<double>(most_spans) / static_cast<double>(spans)), window.end};
+}
+
+// The newest steps of the window with at most so many spans, and four steps at least.
+TimeRange fewer_steps(const Trace& trace, TimeRange window, const std::vector<TimeNs>& marks, size_t most_spans) {
+  constexpr size_t kFewest = 4;
+  const size_t spans = spans_in(trace, window);
   if (spans <= most_spans || marks.size() <= kFewest) return window;
   const size_t steps = std::max(kFewest, marks.size() * most_spans / spans);
   return {marks[marks.size() - std::min(steps, marks.size())], window.end};
@@ -43,7 +55,7 @@ StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
   StepCauses causes;
   TimeRange window{sample.row.begin, sample.row.end};
   causes.whole_trace = window.length() <= 0;
-  if (causes.whole_trace) window = {trace.first_time(), trace.last_time() + 1};
+  if (causes.whole_trace) window = newest_part(trace, {trace.first_time(), trace.last_time() + 1}, facts.most_spans);
   else window = fewer_steps(trace, window, marks_in(marks, window), facts.most_spans);
   causes.graph = cause_graph(trace, window);
   if (causes.graph.nodes.empty())

@@ -23,7 +23,7 @@ struct StepCausesFacts {
   int64_t since = 0;    // the first step with the current choices
   bool own_training = false;  // its kernels begin while the one before them in a graph ends
   Interval step_us{};   // unknown: the mean of the window
-  size_t most_spans = 4'000'000;  // a window with more has fewer steps
+  size_t most_spans = 4'000'000;  // a window with more has fewer steps, or the newest part of a trace without steps
 };
 // Throws Failure if the trace has no span that could be replayed.
 StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts);

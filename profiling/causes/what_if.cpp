@@ -10,11 +10,13 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 
 namespace ws::prof {
 namespace {
 
 constexpr size_t kMostExact = 6;  // edits whose orders are all tried: 64 replays
+constexpr double kReplayed = 0.01;  // a replay that misses the measured time by more is said
 constexpr int kOrders = 24;       // of more edits, drawn with a fixed seed
 
 class Prediction {
@@ -29,7 +31,8 @@ class Prediction {
     base_ = rate_.ratio(unchanged);
     all.replay_error = std::abs(base_ - 1);
     all.unexplained_us = per_step(static_cast<double>(graph_.unexplained_ns));
-    if (graph_.unexplained_ns > 0) all.least_explained = shortened(plain_kernel_name(trace_.name(graph_.nodes[graph_.least_explained].name)), 60);
+    if (graph_.unexplained_ns > 0) all.least_explained = name_of(graph_.least_explained);
+    if (all.replay_error > kReplayed) all.warnings.push_back(missed_text(all.replay_error, unchanged));
     describe(start_, unchanged, most_rows, all.path, all.rows);
     all.predicted_us = all.measured_us;
     if (!edits_.empty()) add_edits(all, most_rows);
@@ -43,7 +46,7 @@ class Prediction {
     const CriticalPath path = critical_path(graph_, start_, times);
     report.step_us = causes_.step_us, report.steps = causes_.steps, report.whole_trace = causes_.whole_trace, report.warnings = graph_.warnings;
     report.unexplained_us = per_step(static_cast<double>(graph_.unexplained_ns));
-    if (graph_.unexplained_ns > 0) report.least_explained = shortened(plain_kernel_name(trace_.name(graph_.nodes[graph_.least_explained].name)), 60);
+    if (graph_.unexplained_ns > 0) report.least_explained = name_of(graph_.least_explained);
     for (const PathGroup& group : editor_.groups()) {
       const double on_path = path_ns(group, path);
       report.rows.push_back({group.kind, group.name, group.meaning, per_step(now_ns(group, start_)), per_step(on_path), on_path > 0 ? 0 : slack_us(group, path)});
@@ -56,6 +59,19 @@ class Prediction {
   }
 
  private:
+  std::string name_of(uint32_t node) const { return shortened(plain_kernel_name(trace_.name(graph_.nodes[node].name)), 60); }
+
+  // Names the span whose length of time the replay misses most.
+  std::string missed_text(double error, const std::vector<TimeNs>& times) const {
+    const auto moved = [&](uint32_t node) {
+      return std::abs((times[end_of(node)] - times[start_of(node)]) - graph_.nodes[node].measured_ns);
+    };
+    uint32_t most = 0;
+    for (uint32_t node = 1; node < graph_.nodes.size(); ++node)
+      if (moved(node) > moved(most)) most = node;
+    return "The replay of the unchanged steps is " + fixed(100 * error, 1) + " % off. It cannot explain " + name_of(most) + ": " + fixed(static_cast<double>(moved(most)) * 1e-3, 2) + " µs.";
+  }
+
   // ns of the window as µs of a step, on the scale of the step time that every view shows.
   double per_step(double ns) const {
     const auto window = static_cast<double>(graph_.window.length());
@@ -133,11 +149,14 @@ class Prediction {
     describe(timing, times, most_rows, all.path_after, all.rows_after);
   }
 
-  // The noise of the measured step, and how much the ratio differs between pieces of the window.
+  // The noise of the measured step, and how much the ratio differs between pieces of the window. Where records were lost, the
+  // same share of what changes is not known.
   Interval predicted(const std::vector<TimeNs>& times) {
     const double ratio = rate_.ratio(times) / base_;
     const double pieces = mean_with_interval(rate_.ratios(times)).half_width / base_;
-    return {causes_.step_us.value * ratio, std::hypot(causes_.step_us.half_width * ratio, causes_.step_us.value * pieces)};
+    const auto lost = static_cast<double>(trace_.losses.dropped_records), kept = static_cast<double>(trace_.span_count());
+    const double unknown = lost > 0 ? lost / (lost + kept) : 0;
+    return {causes_.step_us.value * ratio, std::hypot(causes_.step_us.half_width * ratio, causes_.step_us.value * pieces, causes_.step_us.value * unknown)};
   }
 
   std::vector<double> mean_parts() {
@@ -178,6 +197,13 @@ class Prediction {
 };
 
 }  // namespace
+
+std::string edit_of(const HelpRow& row) {
+  constexpr std::pair<PathCause, const char*> kEdits[] = {{PathCause::WaitingCalls, "no sync"}, {PathCause::AllocatorCalls, "no allocator calls"}, {PathCause::WaitsForData, "loader ready"}};
+  for (const auto& [cause, edit] : kEdits)
+    if (row.kind == GroupKind::Cause && row.name == path_cause_name({cause})) return edit;
+  return std::string(group_kind_name(row.kind)) + " " + row.name + " gone";
+}
 
 WhatIf what_if(const StepCauses& causes, const Trace& trace, const std::vector<Edit>& edits, size_t most_rows) {
   return Prediction(causes, trace, edits).result(most_rows);

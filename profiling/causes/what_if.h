@@ -46,6 +46,8 @@ struct WhatIf {
   std::vector<std::string> warnings;
 };
 
+std::string edit_of(const HelpRow& row);  // what makes it free: "no allocator calls", "op fc1 gone"
+
 inline constexpr size_t kMostHelpRows = 40;
 // Without edits only the measured step is described.
 WhatIf what_if(const StepCauses& causes, const Trace& trace, const std::vector<Edit>& edits, size_t most_rows = kMostHelpRows);

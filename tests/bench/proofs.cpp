@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "app/core/proofs/proof.h"
+#include "app/core/proofs/proved_predictions.h"
 #include "app/core/runs/machine.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/failure.h"

@@ -31,8 +31,9 @@ bool can(const RunFacts& f, const std::vector<std::pair<std::string, std::string
 
 std::string part_text(const RunFacts& f, double us) { return time_text(us) + " of a mean step of " + time_text(f.step_us); }
 
-Found offer(const RunFacts& f, Insight insight) {
+Found offer(const RunFacts& f, Insight insight, const std::string& edits = {}) {
   if (!insight.change.empty() && !can(f, insight.change)) return {};
+  insight.edits = edits;
   return insight;
 }
 
@@ -44,7 +45,8 @@ Found allocator_stalls(const RunFacts& f) {
                    "Each step allocates and frees every buffer. One block that is planned ahead needs no calls.",
                    {{"exec.allocator", "arena"}},
                    f.step_us - spent,
-                   Meaning::Allocation});
+                   Meaning::Allocation},
+               "no allocator calls");
 }
 
 Found needless_sync(const RunFacts& f) {
@@ -56,7 +58,8 @@ Found needless_sync(const RunFacts& f) {
           "No value is read there. If the host waits only where a value is read, the next launches queue up meanwhile.",
           {{"exec.sync", "on-read"}},
           f.step_us - spent,
-          Meaning::Sync});
+          Meaning::Sync},
+          "no sync");
 }
 
 Found launch_bound(const RunFacts& f) {
@@ -70,10 +73,14 @@ Found launch_bound(const RunFacts& f) {
                   {{"exec.launch", "graph"}},
                   f.step_us - gaps + left,
                   Meaning::Launch};
-  if (f.spec.exec.allocator == Allocator::Direct)
-    insight.change.insert(insight.change.begin(), {"exec.allocator", "arena"});
-  if (f.spec.exec.sync == SyncPolicy::EveryOp) insight.change.insert(insight.change.begin(), {"exec.sync", "on-read"});
-  return offer(f, std::move(insight));
+  std::string edits = "one graph launch";
+  const auto first = [&](const char* key, const char* value, const char* edit) {
+    insight.change.insert(insight.change.begin(), {key, value});
+    edits = std::string(edit) + "; " + edits;
+  };
+  if (f.spec.exec.allocator == Allocator::Direct) first("exec.allocator", "arena", "no allocator calls");
+  if (f.spec.exec.sync == SyncPolicy::EveryOp) first("exec.sync", "on-read", "no sync");
+  return offer(f, std::move(insight), edits);
 }
 
 size_t arithmetic_ops(const Plan& plan) {
@@ -175,7 +182,8 @@ Found idle_tensor_cores(const RunFacts& f) {
           "They run without tensor cores. In tf32 the same products take half the time or less; the losses stay close.",
           {{"exec.precision", "tf32"}},
           f.step_us - matrix / 2,
-          Meaning::Matrix});
+          Meaning::Matrix},
+          "matrix product /2");
 }
 
 // In the split, communication is what no computation hides.

@@ -318,8 +318,9 @@ class Program {
   static std::string text(TimeNs time, uint64_t count) {
     return time_text(static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<uint64_t>(count, 1)));
   }
-  Insight insight(const char* rule, std::string headline, std::string why, prof::Meaning meaning, const Cost& cost) const {
+  Insight insight(const char* rule, std::string headline, std::string why, prof::Meaning meaning, const Cost& cost, const std::string& edits = {}) const {
     Insight found{rule, std::move(headline), std::move(why), {}, 0, meaning};
+    found.edits = edits;
     found.cost_ns = static_cast<double>(cost.time);
     found.place = cost.longest;
     if (cost.longest) {
@@ -363,7 +364,7 @@ class Program {
         : workers_ == 1 ? "One worker is not enough: give the DataLoader more (num_workers)"
                         : count_text(workers_) + " workers are not enough: give the DataLoader more";
     return insight("waits for data", "the step waits for data: " + how_long, where + workers + ", or prepare the data once.",
-                   prof::Meaning::Idle, all);
+                   prof::Meaning::Idle, all, "loader ready");
   }
 
   // Lines that waited between trace windows only. There, no call of CUDA shows that they did: a value of the CPU is read in
@@ -400,7 +401,7 @@ class Program {
                             "non_blocking=True, or copy less often."
                           : "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
                             "and read it every hundred steps.",
-                   prof::Meaning::Sync, most->second);
+                   prof::Meaning::Sync, most->second, "no sync line " + most->first.substr(0, cut));
   }
 
   bool gpu_never_idles() const {
@@ -438,7 +439,7 @@ class Program {
                    "then runs beside "
                    "kernels. This saves at most " +
                        time_text(per_step(most->second.time)) + " a step.",
-                   prof::Meaning::Copy, most->second);
+                   prof::Meaning::Copy, most->second, "copies pinned");
   }
 
   Found many_optimizer_kernels() const {

@@ -19,10 +19,12 @@ Insight of_mean_step(const prof::RankReport& report, double us, Insight insight)
 
 std::optional<Insight> late_rank(const prof::RankReport& report) {
   if (report.straggler.rank < 0 || report.straggler.share < kLateWorthALook) return std::nullopt;
-  return of_mean_step(report, report.straggler.cost_us,
+  Insight late = of_mean_step(report, report.straggler.cost_us,
                       {"late rank", straggler_text(report),
                        "The others wait for it in a collective. Look at what this rank does before: its host may load data, "
                        "log or save, and its GPU may have more work or a lower clock. The page Ranks shows each step."});
+  late.edits = "rank " + std::to_string(report.straggler.rank) + " on time";
+  return late;
 }
 
 std::optional<Insight> exposed_transfers(const prof::RankReport& report) {

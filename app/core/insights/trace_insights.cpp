@@ -148,9 +148,9 @@ struct Place {
 
 // Adds some of the time before and after the place.
 Insight insight(std::string name, std::string headline, std::string advice, Meaning meaning, double cost_ns,
-                const Place& place) {
+                const Place& place, const char* edits = "") {
   Insight found{std::move(name), std::move(headline), std::move(advice), {}, 0, meaning};
-  found.cost_ns = cost_ns;
+  found.cost_ns = cost_ns, found.edits = edits;
   found.place = place.span;
   if (!place.span) return found;
   const Span& span = place.span->span;
@@ -216,7 +216,7 @@ Found tiny_kernels(const Judged& j) {
       "batch, or launch many at once as a CUDA graph (in PyTorch: torch.compile with mode=\"reduce-overhead\"). The "
       "gaps between kernels take " +
           j.share(j.launch_gaps()) + ".",
-      Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny});
+      Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny}, "one graph launch");
 }
 
 Found waits(const Judged& j) {
@@ -227,7 +227,7 @@ Found waits(const Judged& j) {
                      " times while the GPU does nothing: " + j.share(spent),
                  "At the end of each wait, the GPU has no work left. Wait only where a result is read. In PyTorch, "
                  ".item() and .cpu() also wait.",
-                 Meaning::Sync, spent, {j.seen.waits.longest});
+                 Meaning::Sync, spent, {j.seen.waits.longest}, "no sync");
 }
 
 Found slowest_gap(const Judged& j) {
@@ -246,7 +246,7 @@ Found bare_copies(const Judged& j) {
                  count_text(static_cast<double>(j.seen.copies.count)) + " copies move " +
                      bytes_text(static_cast<double>(j.seen.copied_bytes)) +
                      ". From pinned memory and on a stream of their own they run while kernels do.",
-                 Meaning::Copy, bare, {j.seen.copies.longest});
+                 Meaning::Copy, bare, {j.seen.copies.longest}, "copies overlapped");
 }
 
 Found allocator_traffic(const Judged& j) {
@@ -256,7 +256,7 @@ Found allocator_traffic(const Judged& j) {
                  count_text(static_cast<double>(j.seen.allocations.count)) + " calls of the allocator take the host " +
                      j.share(spent),
                  "Freeing memory often waits for the whole GPU. Allocate buffers once and reuse them, or use a pool.",
-                 Meaning::Allocation, spent, {j.seen.allocations.longest});
+                 Meaning::Allocation, spent, {j.seen.allocations.longest}, "no allocator calls");
 }
 
 constexpr Found (*kTraceRules[])(const Judged&) = {idle_gpu,    tiny_kernels, waits,

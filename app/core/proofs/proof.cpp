@@ -1,13 +1,11 @@
 #include "app/core/proofs/proof.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "app/core/runs/traced_training.h"
+#include "app/core/runs/recorded_once.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
@@ -16,7 +14,6 @@
 #include "profiling/base/text.h"
 #include "profiling/base/version.h"
 #include "profiling/causes/what_if.h"
-#include "profiling/formats/join_ranks.h"
 
 namespace ws::app {
 namespace {
@@ -39,29 +36,6 @@ constexpr EditChoice kChoices[] = {
 const EditChoice* choice_of(const prof::Edit& edit) {
   const auto at = std::ranges::find(kChoices, edit.kind, &EditChoice::kind);
   return at == std::end(kChoices) || !edit.name.empty() ? nullptr : at;
-}
-
-// A run file that is deleted at the end.
-struct TemporaryRun {
-  fs::path path = temporary_folder() / ("proof-" + std::to_string(getpid()) + ".wsrun");
-  ~TemporaryRun() {
-    std::error_code ignored;
-    fs::remove(path, ignored);
-  }
-};
-
-prof::RunData recorded(RunSpec spec, const data::Dataset& data, double seconds) {
-  TemporaryRun file;
-  spec.train.time_limit_s = seconds, spec.train.eval_every = 0, spec.train.target_accuracy = 0;
-  spec.train.epochs = std::max<int64_t>(spec.train.epochs, 100'000);
-  RecorderOptions options;
-  options.path = file.path.string();
-  options.keep_traces = false;
-  options.trace.level = prof::TraceLevel::Full;
-  TracedTraining training(spec, options);
-  const Summary summary = training.run(data);
-  if (summary.status == RunStatus::Failed) throw Failure("The training of a proof failed: " + summary.message);
-  return prof::import_ranks({options.path});
 }
 
 std::string text_of(const std::vector<FieldChange>& changes) {
@@ -130,8 +104,8 @@ Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset
   if (!chosen.refusal.empty()) throw Failure(chosen.refusal);
   ProofRounds rounds(edits);
   for (int round = 0; round < options.rounds; ++round) {
-    const prof::RunData run = recorded(before, data, options.seconds);
-    rounds.add(run, recorded(chosen.spec, data, options.seconds));
+    const prof::RunData run = recorded_training(before, data, options.seconds);
+    rounds.add(run, recorded_training(chosen.spec, data, options.seconds));
   }
   return rounds.proof(before.name, text_of(chosen.changes));
 }
@@ -167,26 +141,12 @@ std::vector<Proof> kept_proofs(const fs::path& file) {
     const nlohmann::json json = parse_json_or_null(line);
     if (!json.is_object()) continue;
     try {
-      proofs.push_back(proof_of(JsonInput(json, "proof")));
+      Proof proof = proof_of(JsonInput(json, "proof"));
+      if (proof.predicted_us.value > 0 && proof.after_us.value > 0) proofs.push_back(std::move(proof));
     } catch (const Failure&) {  // a line of another version
     }
   }
   return proofs;
-}
-
-ProofErrors errors_of(const std::vector<Proof>& proofs) {
-  ProofErrors errors;
-  std::vector<double> each;
-  for (const Proof& proof : proofs) each.push_back(std::abs(proof.error()));
-  if (each.empty()) return errors;
-  errors.proofs = each.size(), errors.median = median(each), errors.worst = std::ranges::max(each);
-  errors.within_10_percent = static_cast<size_t>(std::ranges::count_if(each, [](double error) { return error <= 0.1; }));
-  return errors;
-}
-
-std::string errors_text(const ProofErrors& errors) {
-  if (errors.proofs == 0) return {};
-  return std::to_string(errors.proofs) + (errors.proofs == 1 ? " proof" : " proofs") + " on this machine: median error " + percent(errors.median) + ", " + std::to_string(errors.within_10_percent) + " within 10 %, worst " + percent(errors.worst);
 }
 
 std::string to_text(const Proof& proof) {

@@ -30,7 +30,7 @@ struct Proof {
   std::string created, device, name, edits, changes;
   Interval before_us, predicted_us, after_us;
   int rounds = 0;
-  double error() const { return after_us.value > 0 ? (predicted_us.value - after_us.value) / after_us.value : 0; }  // signed, as a share
+  double error() const { return (predicted_us.value - after_us.value) / after_us.value; }  // signed, as a share
 };
 
 struct ProofOptions {
@@ -75,14 +75,7 @@ Proof prove(const ProgramProof& asked);
 // Proofs of this machine, one JSON object a line.
 std::filesystem::path proofs_file();
 void keep(const Proof& proof, const std::filesystem::path& file);
-std::vector<Proof> kept_proofs(const std::filesystem::path& file);  // lines that are no proof are left out
-
-struct ProofErrors {
-  size_t proofs = 0, within_10_percent = 0;
-  double median = 0, worst = 0;  // shares
-};
-ProofErrors errors_of(const std::vector<Proof>& proofs);
-std::string errors_text(const ProofErrors& errors);  // "38 proofs on this machine: median error 2.1 %, 35 within 10 %"; empty without proofs
+std::vector<Proof> kept_proofs(const std::filesystem::path& file);  // without lines that are no proof, and without times
 
 std::string to_text(const Proof& proof);
 std::string to_json(const Proof& proof);

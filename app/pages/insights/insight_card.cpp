@@ -147,7 +147,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
   }
 }
 
-InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent)
+InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QString& saving, bool first, QWidget* parent)
     : QFrame(parent), facts_(facts_for(insight, facts)), insight_(insight) {
   facts_.plan = nullptr;  // the plan belongs to the run, which may be deleted before the card
   style_ground(*this, "panel");
@@ -164,6 +164,9 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool fir
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
   if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));
+  saving_ = text_label(with_capital(with_units(saving)), ui_font(12), this);
+  saving_->setVisible(!saving.isEmpty());
+  words->addWidget(saving_);
   result_ = text_label({}, ui_font(12.5, 600), this);
   words->addWidget(result_);
   auto* buttons = new QHBoxLayout;
@@ -215,6 +218,8 @@ void InsightCard::setTried(const Tried* tried) {
 }
 
 QString InsightCard::resultText() const { return result_->text(); }
+
+QString InsightCard::savingText() const { return saving_->text(); }
 
 void InsightCard::setBlocked(const QString& why) {
   apply_->setEnabled(why.isEmpty());

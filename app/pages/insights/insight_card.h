@@ -53,7 +53,8 @@ class EvidenceBars : public QWidget {
 class InsightCard : public QFrame {
   Q_OBJECT
  public:
-  InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent = nullptr);
+  // `saving`: what the change is predicted to save, with the errors of such predictions; empty without a prediction.
+  InsightCard(const RunFacts& facts, const Insight& insight, const QString& saving, bool first, QWidget* parent = nullptr);
   void setTried(const Tried* tried);    // nullptr if not tried yet
   void setBlocked(const QString& why);  // why the change cannot be tried now; empty if it can
   void setShowable(bool on);
@@ -61,6 +62,7 @@ class InsightCard : public QFrame {
   QPushButton* applyButton() const { return apply_; }
   QPushButton* showButton() const { return show_; }
   QString resultText() const;
+  QString savingText() const;
 
  signals:
   void showClicked();
@@ -71,7 +73,7 @@ class InsightCard : public QFrame {
   RunFacts facts_;
   Insight insight_;
   EvidenceBars* bars_;
-  QLabel* result_;
+  QLabel *result_, *saving_;
   QPushButton *apply_, *show_;
 };
 

@@ -7,13 +7,16 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/core/insights/predicted_savings.h"
 #include "app/core/insights/trace_insights.h"
+#include "app/text/qt_text.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/compared_live_run.h"
 #include "app/workspace/training_session.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/failure.h"
 
 namespace ws::app {
 namespace {
@@ -64,7 +67,18 @@ std::vector<Insight> InsightsTab::foundIn(const Run& run, RunFacts& facts) {
       late->place = prof::FoundSpan{span->track, span->span};
     found.push_back(std::move(*late));
   }
+  predict(run, found, facts.step_us);
   return found;
+}
+
+// A live run is replayed while the page is seen.
+void InsightsTab::predict(const Run& run, std::vector<Insight>& found, double step_us) const {
+  constexpr size_t kMostSpans = 50'000;
+  if (!any_edits(found) || (run.live() && !isVisible())) return;
+  try {
+    predict_savings(found, causes_of(run, kMostSpans), run.trace, step_us);
+  } catch (const Failure&) {  // nothing that could be replayed is in memory
+  }
 }
 
 // Our own training has a rule about communication, with a change to try.
@@ -173,8 +187,12 @@ void InsightsTab::refresh() {
 }
 
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
-  std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()};
-  for (const Insight& insight : found) now.push_back(insight.headline);
+  std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, savings;
+  const ProvedPredictions proved = proved_predictions();
+  for (const Insight& insight : found) {
+    savings.push_back(saving_text(insight, facts.step_us, proved));
+    now.push_back(insight.headline + savings.back());
+  }
   empty_->setVisible(found.empty());
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
   column_->setStretchFactor(found.empty() ? column_->itemAt(column_->count() - 1)->widget() : empty_, 0);
@@ -184,7 +202,7 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();
   cards_.clear();
   for (size_t i = 0; i < found.size(); ++i) {
-    auto* card = new InsightCard(facts, found[i], i == 0, this);
+    auto* card = new InsightCard(facts, found[i], text(savings[i].empty() ? std::string() : savings[i] + "."), i == 0, this);
     connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
     connect(card, &InsightCard::showClicked, this, [this, card] { emit showWanted(run_, card->insight()); });
     card->setShowable(evidence_of(*run_, found[i]).has_value());

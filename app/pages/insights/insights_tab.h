@@ -47,6 +47,7 @@ class InsightsTab : public QWidget {
   };
   std::vector<Insight> foundIn(const Run& run, RunFacts& facts);
   std::vector<Insight> foundInRanks(const Run& run);
+  void predict(const Run& run, std::vector<Insight>& found, double step_us) const;
   void fill(const RunFacts& facts, const std::vector<Insight>& found);
   void showAttempts();
   void sessionEnded(Run* run);
@@ -63,7 +64,7 @@ class InsightsTab : public QWidget {
   QLabel *empty_, *note_;
   QVBoxLayout* column_;
   std::vector<InsightCard*> cards_;
-  std::vector<std::string> shown_;  // headlines of the cards: cards are rebuilt only if these change
+  std::vector<std::string> shown_;  // headlines and savings of the cards: cards are rebuilt only if these change
   QTimer due_;
   bool trying_ = false;  // the run that starts now is an attempt
   MultiprocessorReader inside_;

@@ -10,6 +10,7 @@
 #include <QVBoxLayout>
 #include <cmath>
 
+#include "app/pages/what_if/proofs_pane.h"
 #include "app/pages/what_if/step_path_view.h"
 #include "app/pages/what_if/step_pictures.h"
 #include "app/text/qt_text.h"
@@ -17,6 +18,7 @@
 #include "app/widgets/headlined.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/compared_live_run.h"
 #include "datasets/dataset.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/failure.h"
@@ -36,16 +38,25 @@ QLabel* label(QWidget* parent, int px, int weight = 400) {
   return made;
 }
 
-Table help_table(const prof::WhatIf& result) {
+// An op, line or module has no choice that frees it, so most rows have no error.
+double median_error(const ProvedPredictions& proved, const prof::HelpRow& row) {
+  const std::string kind = kind_of_edits(prof::edit_of(row));
+  for (const ProvedKind& one : proved.by_kind())
+    if (one.kind == kind) return one.errors.median;
+  return std::nan("");
+}
+
+Table help_table(const prof::WhatIf& result, const ProvedPredictions& proved) {
   Table table;
   using Kind = Table::Kind;
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "an op, a line, a module or a cause"},
                    {.key = "kind", .name = "kind", .kind = Kind::Text},
                    {.key = "now_us", .name = "now", .unit = "µs", .decimals = 2, .tip = "time in a step"},
                    {.key = "one_us_less_saves", .name = "1 µs less", .unit = "µs", .decimals = 2, .tip = "what a step saves if this takes 1 µs less"},
-                   {.key = "saved_if_free_us", .name = "if free", .unit = "µs", .decimals = 2, .tip = "what a step saves if this takes no time"}};
+                   {.key = "saved_if_free_us", .name = "if free", .unit = "µs", .decimals = 2, .tip = "what a step saves if this takes no time"},
+                   {.key = "off", .name = "off by", .unit = "%", .kind = Kind::Percent, .tip = "how far such predictions have been off at the median, as a share of the measured step"}};
   for (const prof::HelpRow& row : result.edits.empty() ? result.rows : result.rows_after)
-    table.rows.push_back({{row.name, prof::group_kind_name(row.kind), row.now_us, row.slope(), row.gain_us}});
+    table.rows.push_back({{row.name, prof::group_kind_name(row.kind), row.now_us, row.slope(), row.gain_us, median_error(proved, row)}});
   return table;
 }
 
@@ -77,18 +88,20 @@ void WhatIfPanel::build() {
   top->addWidget(step_pane_);
   bottom->addWidget(help_pane_);
   bottom->addWidget(buildPrediction());
+  proofs_ = new ProofsPane(bottom);
+  bottom->addWidget(proofs_);
   for (Pane* pane : {edits_pane_, step_pane_, help_pane_, prediction_pane_}) pane->legend()->hide();
   for (QSplitter* splitter : {rows, top, bottom}) splitter->setChildrenCollapsible(false);
   top->setStretchFactor(1, 1), bottom->setStretchFactor(0, 1);
   edits_pane_->setMinimumWidth(200), prediction_pane_->setMinimumWidth(280);  // the first layout may be narrow
-  top->setSizes({230, 800}), bottom->setSizes({640, 390}), rows->setSizes({360, 300});
+  top->setSizes({230, 800}), bottom->setSizes({520, 270, 330}), rows->setSizes({360, 300});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->addWidget(rows);
   connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
     const int row = sorter_.mapToSource(index).row();
-    const std::vector<Table::Cell>& cells = model_.table().rows[static_cast<size_t>(row)].cells;
-    addEdit(text(std::get<std::string>(cells[1].value)) + " " + text(std::get<std::string>(cells[0].value)) + QStringLiteral(" gone"));
+    const std::vector<prof::HelpRow>& helps = result_->edits.empty() ? result_->rows : result_->rows_after;
+    addEdit(text(prof::edit_of(helps[static_cast<size_t>(row)])));
   });
   connect(view_, &StepPathView::barChosen, this, [this](const QString& name) { input_->setText(name + QStringLiteral(" /2")); input_->setFocus(); });
 }
@@ -118,11 +131,11 @@ QWidget* WhatIfPanel::buildEdits() {
 QWidget* WhatIfPanel::buildPrediction() {
   prediction_pane_ = new Pane(tr("Prediction"), this);
   auto* body = new QWidget(prediction_pane_);
-  predicted_ = label(body, 18, 600), why_not_ = label(body, 11), proof_ = label(body, 13), kept_ = label(body, 11);
+  predicted_ = label(body, 18, 600), why_not_ = label(body, 11), proof_ = label(body, 13), quote_ = label(body, 11);
   prove_ = new QPushButton(tr("Prove it"), body);
   prove_->setToolTip(tr("Trains with the choices now and with the choices that do the edits, in turn, and compares the measured step with the prediction."));
   auto* column = new QVBoxLayout(body);
-  for (QWidget* widget : std::initializer_list<QWidget*>{predicted_, prove_, why_not_, proof_, kept_}) column->addWidget(widget);
+  for (QWidget* widget : std::initializer_list<QWidget*>{predicted_, quote_, prove_, why_not_, proof_}) column->addWidget(widget);
   column->addStretch(1);
   prediction_pane_->setBody(body);
   connect(prove_, &QPushButton::clicked, this, &WhatIfPanel::prove);
@@ -151,6 +164,7 @@ void WhatIfPanel::setTraining(bool busy) {
 
 void WhatIfPanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
+  readProofs();
   refresh();
 }
 
@@ -208,8 +222,7 @@ void WhatIfPanel::refresh() {
 void WhatIfPanel::compute(const QStringList& edits) {
   const QString written = edits.join(QStringLiteral("; "));
   const std::vector<prof::Edit> parsed = edits.empty() ? std::vector<prof::Edit>{} : prof::parse_edits(written.toStdString());
-  const prof::StepCauses causes = prof::step_causes(
-      run_->trace, {.steps_per_epoch = run_->stepsPerEpoch(), .since = run_->steadySince(), .step_us = run_->step_time.us, .most_spans = kMostSpans});
+  const prof::StepCauses causes = causes_of(*run_, kMostSpans);
   const prof::WhatIf result = prof::what_if(causes, run_->trace, parsed);
   std::vector<PathPicture> pictures = step_pictures(causes, run_->trace, parsed, result);
   if (parsed.empty())
@@ -254,7 +267,7 @@ void WhatIfPanel::fill() {
   fillEdits();
   fillPrediction();
   fillTable();
-  showKept();
+  fillQuote();
   if (!result_) {
     view_->setPictures({});
     if (!run_ || run_->trace.span_count() == 0) body_->showReason(run_ ? tr("This run has no trace. Train with the trace level kernels or full.") : tr("Click a run that was traced."));
@@ -314,7 +327,7 @@ void WhatIfPanel::fillPrediction() {
 }
 
 void WhatIfPanel::fillTable() {
-  model_.setTable(result_ ? help_table(*result_) : Table{});
+  model_.setTable(result_ ? help_table(*result_, proved_) : Table{});
   help_pane_->setTitle(tr("What would help most"), result_ && !result_->edits.empty() ? tr("µs a step, after the edits") : tr("µs a step; Enter adds the row as an edit"));
   fit_columns(*table_, model_);
 }
@@ -339,9 +352,22 @@ void WhatIfPanel::prove() {
 void WhatIfPanel::showProof(const Proof& proof) {
   proof_->setText(tr("measured %1, predicted %2: %3 % off (%4)")
                       .arg(step_time_text(proof.after_us.value), step_time_text(proof.predicted_us.value), fixed_text(100 * proof.error(), 1), text(proof.changes)));
-  showKept();
+  readProofs();
+  proofs_->mark(proof);
+  fillTable();
+  fillQuote();
 }
 
-void WhatIfPanel::showKept() { kept_->setText(text(errors_text(errors_of(kept_proofs(proofs_file()))))); }
+void WhatIfPanel::readProofs() {
+  proved_ = proved_predictions();
+  proofs_->setProofs(proved_);
+}
+
+// Without edits it is about the rows of the table.
+void WhatIfPanel::fillQuote() {
+  const std::string kind = edits_.isEmpty() ? prof::edit_kind_name(prof::EditKind::Gone) : kind_of_edits(edits_.join("; ").toStdString());
+  const QString quote = with_capital(text(proved_.quote(kind))) + QStringLiteral(".");
+  quote_->setText(result_ ? quote : QString());
+}
 
 }  // namespace ws::app

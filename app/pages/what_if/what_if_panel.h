@@ -6,7 +6,7 @@
 #include <QWidget>
 #include <optional>
 
-#include "app/core/proofs/proof.h"
+#include "app/core/proofs/proved_predictions.h"
 #include "app/widgets/table_model.h"
 #include "app/workspace/job.h"
 #include "app/workspace/run.h"
@@ -22,6 +22,7 @@ namespace ws::app {
 
 class Headlined;
 class Pane;
+class ProofsPane;
 class StepPathView;
 
 class WhatIfPanel : public QWidget {
@@ -37,6 +38,9 @@ class WhatIfPanel : public QWidget {
   StepPathView* view() const { return view_; }
   QPushButton* proveButton() const { return prove_; }
   QLabel* proofLabel() const { return proof_; }
+  QLabel* quoteLabel() const { return quote_; }
+  QLabel* whyNotLabel() const { return why_not_; }  // why nothing can be proved now
+  ProofsPane* proofs() const { return proofs_; }
   QString headline() const;
   void setTraining(bool busy);  // proofs wait while something trains
   void prove();
@@ -60,7 +64,8 @@ class WhatIfPanel : public QWidget {
   void fillTable();
   QString whyNotProved() const;
   void showProof(const Proof& proof);
-  void showKept();
+  void readProofs();
+  void fillQuote();
 
   QPointer<Run> run_;
   size_t spans_ = 0;  // of the run when it was computed
@@ -72,8 +77,10 @@ class WhatIfPanel : public QWidget {
   Pane *edits_pane_ = nullptr, *step_pane_ = nullptr, *help_pane_ = nullptr, *prediction_pane_ = nullptr;
   QListWidget* list_ = nullptr;
   QLineEdit* input_ = nullptr;
-  QLabel *together_ = nullptr, *predicted_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *kept_ = nullptr;
+  QLabel *together_ = nullptr, *predicted_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *quote_ = nullptr;
   QPushButton* prove_ = nullptr;
+  ProofsPane* proofs_ = nullptr;
+  ProvedPredictions proved_ = ProvedPredictions({}, {});
   TableModel model_;
   TableSorter sorter_;
   QTableView* table_ = nullptr;

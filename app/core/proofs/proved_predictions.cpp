@@ -1,0 +1,104 @@
+#include "app/core/proofs/proved_predictions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "profiling/base/failure.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/text.h"
+
+namespace ws::app {
+namespace {
+
+std::vector<Proof> of_kind(const std::vector<Proof>& proofs, const std::string& kind) {
+  std::vector<Proof> such;
+  std::ranges::copy_if(proofs, std::back_inserter(such), [&](const Proof& proof) { return kind_of_edits(proof.edits) == kind; });
+  return such;
+}
+
+std::string count_of(size_t proofs) { return std::to_string(proofs) + (proofs == 1 ? " proof" : " proofs"); }
+
+// "on an NVIDIA H200"
+std::string on_device(const std::vector<Proof>& proofs) {
+  const std::string& device = proofs.front().device;
+  const bool one = std::ranges::all_of(proofs, [&](const Proof& proof) { return proof.device == device; });
+  if (!one) return "on several GPUs";
+  return (device.starts_with("NVIDIA") ? "on an " : "on ") + device;
+}
+
+std::string off_text(const std::vector<Proof>& proofs) { return "off by " + percent(errors_of(proofs).median) + " at the median"; }
+
+std::vector<Proof> shipped_proofs() {
+  std::vector<Proof> all;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(resources_folder() / "proofs", none))
+    for (Proof& proof : kept_proofs(entry.path())) all.push_back(std::move(proof));
+  return all;
+}
+
+}  // namespace
+
+ProofErrors errors_of(const std::vector<Proof>& proofs) {
+  ProofErrors errors;
+  std::vector<double> each;
+  for (const Proof& proof : proofs) each.push_back(std::abs(proof.error()));
+  if (each.empty()) return errors;
+  errors.proofs = each.size(), errors.median = median(each), errors.worst = std::ranges::max(each);
+  errors.within_10_percent = static_cast<size_t>(std::ranges::count_if(each, [](double error) { return error <= 0.1; }));
+  return errors;
+}
+
+std::string errors_text(const ProofErrors& errors) {
+  if (errors.proofs == 0) return {};
+  return "median error " + percent(errors.median) + ", " + std::to_string(errors.within_10_percent) + " of " + std::to_string(errors.proofs) + " within 10 %, worst " + percent(errors.worst);
+}
+
+std::string kind_of_edits(const std::string& edits) try {
+  std::string kind;
+  for (const prof::Edit& edit : prof::parse_edits(edits)) {
+    const std::string name = prof::edit_kind_name(edit.kind);
+    if (!kind.empty() && kind != name) return "several edits";
+    kind = name;
+  }
+  return kind;
+} catch (const Failure&) {  // of another version
+  return edits;
+}
+
+std::string ProvedPredictions::where() const {
+  if (any_here()) return "on this machine";
+  return shipped_.empty() ? "" : on_device(shipped_) + ", none on this machine";
+}
+
+std::vector<ProvedKind> ProvedPredictions::by_kind() const {
+  std::vector<ProvedKind> kinds;
+  for (const Proof& proof : proofs()) {
+    const std::string kind = kind_of_edits(proof.edits);
+    if (std::ranges::find(kinds, kind, &ProvedKind::kind) == kinds.end()) kinds.push_back({kind, errors_of(of_kind(proofs(), kind))});
+  }
+  std::ranges::stable_sort(kinds, std::ranges::greater{}, [](const ProvedKind& one) { return one.errors.proofs; });
+  return kinds;
+}
+
+std::string ProvedPredictions::quote(const std::string& kind) const {
+  if (const std::vector<Proof> such = of_kind(here_, kind); !such.empty())
+    return "such predictions were " + off_text(such) + " (" + count_of(such.size()) + " on this machine)";
+  if (const std::vector<Proof> such = of_kind(shipped_, kind); !such.empty())
+    return "such predictions were " + off_text(such) + " (" + count_of(such.size()) + " " + on_device(such) + ", none on this machine)";
+  if (proofs().empty()) return "no prediction has been proved yet";
+  return "no such prediction has been proved; others were " + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
+}
+
+ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }
+
+std::string saving_text(const Interval& us) {
+  const double most = us.value + us.half_width;
+  if (!(most > 0)) return "saves nothing";
+  const bool less = us.value < us.half_width;  // the interval holds 0
+  const double shown = less ? most : us.value, unit = shown >= 10'000 ? 1e3 : 1;
+  const int decimals = shown / unit < 10 ? 2 : shown / unit < 1000 ? 1 : 0;
+  const std::string noise = less || us.half_width == 0 ? "" : " ± " + fixed(us.half_width / unit, decimals);
+  return (less ? "saves less than " : "saves ") + fixed(shown / unit, decimals) + noise + (unit > 1 ? " ms" : " µs") + " a step";
+}
+
+}  // namespace ws::app

@@ -4,9 +4,11 @@
 #include <QFileInfo>
 #include <QProcess>
 
+#include "app/text/qt_text.h"
 #include "app/window/close_guard.h"
 #include "app/window/notice_bar.h"
 #include "app/window/record_dialog.h"
+#include "app/workspace/closing_line.h"
 #include "engine/devices/devices.h"
 
 namespace ws::app {
@@ -63,10 +65,12 @@ void ProgramActions::recorded(Run* run, const QString& path) {
     if (run) workspace_.library()->remove(run);
     return;
   }
-  const QString kept_in = tr("Recorded in %1.").arg(QFileInfo(path).fileName());
-  const QString& failure = workspace_.recording()->failure();
-  workspace_.say(failure.isEmpty() ? kept_in : kept_in + " " + failure, !failure.isEmpty());
+  QString words = tr("Recorded in %1.").arg(QFileInfo(path).fileName());
   Run* kept = run ? workspace_.library()->replace(run, path) : workspace_.library()->open(path);
+  if (Run* pinned = workspace_.pinnedBaseline(); kept && pinned)
+    if (const QString judged = judged_by(*kept, *pinned); !judged.isEmpty()) words += " " + with_capital(judged) + ".";
+  const QString& failure = workspace_.recording()->failure();
+  workspace_.say(failure.isEmpty() ? words : words + " " + failure, !failure.isEmpty());
   if (kept && workspace_.recording()->options().counters && kept->counters_note.isEmpty()) {
     kept->counters_note = tr("No hardware counters: the program ended before they were sampled.");
     kept->counters_refused = true;

@@ -23,19 +23,32 @@ QString speed_against(const Run& run, const Run& baseline, const QString& name) 
                         : QString::fromStdString(text);
 }
 
-QString closing_line(const Run& run, const Run* baseline) {
+QString judged_by(const Run& run, const Run& pinned) {
+  constexpr qsizetype kProgram = 2;  // words: "python3 train.py"
+  if (&run == &pinned || run.lab || pinned.lab || run.hasChoices() != pinned.hasChoices()) return {};
+  const bool same = run.hasChoices() ? same_task(&pinned.spec, &run.spec) : run.command.mid(0, kProgram) == pinned.command.mid(0, kProgram);
+  if (!same || !(run.stepUs() > 0)) return {};
+  const StepVerdict judged = judge_step(step_time_measure(pinned.step_time), step_time_measure(run.step_time));
+  return QObject::tr("pinned baseline %1: %2").arg(run_letter(pinned.letter), QString::fromStdString(judged_text(judged)));
+}
+
+QString closing_line(const Run& run, const Run* baseline, const Run* pinned) {
   const double accuracy = run.testAccuracy(), loss = run.testLoss();
   QString text = accuracy == accuracy ? fixed_text(100 * accuracy, 2) + " %"
                  : loss == loss       ? QObject::tr("test loss %1").arg(significant_text(loss))
                                       : QObject::tr("%1 steps").arg(count_text(run.stepsMade()));
   if (run.summary) text += QObject::tr(" in %1").arg(duration_text(run.summary->wall_s));
   if (run.stepUs() > 0) text += ", " + step_time_name() + " " + step_time_text(run.stepUs());
-  const QString busy = run.machineBusy() ? QObject::tr(". Something else used this machine") : QString();
-  if (!baseline) return text + busy;
-  const QString name = run_letter(baseline->letter);
-  if (const QString speed = speed_against(run, *baseline, name); !speed.isEmpty()) text += ", " + speed;
-  if (const QString differs = changes_between(baseline->spec, run.spec); !differs.isEmpty()) text += ": " + differs;
-  return busy.isEmpty() && baseline->machineBusy() ? text + QObject::tr(". Something else used this machine while %1 trained").arg(name) : text + busy;
+  const QString judged = pinned ? judged_by(run, *pinned) : QString();
+  if (!judged.isEmpty()) text += ", " + judged;
+  const Run* const compared = judged.isEmpty() ? baseline : pinned;
+  const QString name = compared ? run_letter(compared->letter) : QString();
+  if (baseline && baseline != pinned)
+    if (const QString speed = speed_against(run, *baseline, run_letter(baseline->letter)); !speed.isEmpty()) text += ", " + speed;
+  const QString differs = baseline ? changes_between(baseline->spec, run.spec) : QString();
+  if (!differs.isEmpty()) text += ": " + differs;
+  if (run.machineBusy()) return text + QObject::tr(". Something else used this machine");
+  return compared && compared->machineBusy() ? text + QObject::tr(". Something else used this machine while %1 trained").arg(name) : text;
 }
 
 }  // namespace ws::app

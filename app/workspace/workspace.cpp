@@ -1,6 +1,7 @@
 #include "app/workspace/workspace.h"
 
 #include <QFileInfo>
+#include <QSettings>
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +9,11 @@
 #include "app/workspace/closing_line.h"
 
 namespace ws::app {
+namespace {
+
+constexpr const char* kPinned = "compare/pinned";  // in the settings: the path of the run
+
+}  // namespace
 
 Workspace::Workspace(const QString& runs_folder, QObject* parent)
     : QObject(parent), library_(runs_folder), jobs_(library_), session_(runs_folder), recording_(runs_folder) {
@@ -44,6 +50,10 @@ void Workspace::forgetFocus() {
 void Workspace::runStarted(Run* run) {
   library_.adopt(run);
   if (session_.inSeries()) return library_.selection().startedInSeries(run->handle);
+  if (const Run* pinned = pinnedBaseline(); pinned && comparable(*pinned, *run)) {
+    library_.selection().started(run->handle, false);
+    return library_.selection().setBaseline(pinned->handle);
+  }
   const Run* last = library_.current();
   library_.selection().started(run->handle, last && comparable(*last, *run));
 }
@@ -52,7 +62,7 @@ void Workspace::runEnded(Run* run) {
   library_.selection().ended(run->handle, run->stepsMade() > 0);
   if (run->stepsMade() == 0 || run->summary->status == RunStatus::Failed) return;
   Run* baseline = library_.current() == run ? library_.baseline() : nullptr;
-  const QString line = tr("%1: %2").arg(run_letter(run->letter), closing_line(*run, baseline));
+  const QString line = tr("%1: %2").arg(run_letter(run->letter), closing_line(*run, baseline, pinnedBaseline()));
   say(line, false);
   emit concluded(line, run, baseline);
 }
@@ -60,6 +70,21 @@ void Workspace::runEnded(Run* run) {
 void Workspace::compareRuns(Run* baseline, Run* current) {
   library_.selection().compare(baseline->handle, current->handle);
   emit compareWanted();
+}
+
+Run* Workspace::pinnedBaseline() {
+  const QString path = QSettings().value(kPinned).toString();
+  if (path.isEmpty() || !QFileInfo::exists(path)) return nullptr;
+  Run* run = library_.open(path);
+  if (!run) QSettings().remove(kPinned);  // it cannot be read, and open() said so
+  return run;
+}
+
+void Workspace::pinBaseline(const Run* run) {
+  if (run && run->path.isEmpty()) return say(tr("This run has no file. Pin a run that is kept."), true);
+  run ? QSettings().setValue(kPinned, QFileInfo(run->path).absoluteFilePath()) : QSettings().remove(kPinned);
+  say(run ? tr("Every new run is judged by %1.").arg(run->title) : tr("No baseline is pinned."), false);
+  emit pinnedChanged();
 }
 
 void Workspace::trainAnew() {

@@ -43,6 +43,9 @@ class Workspace : public QObject {
   void bringToFront(const QObject* page) { emit frontWanted(page); }  // by its widget
   void showLive() { emit liveWanted(); }
   void compareRuns(Run* baseline, Run* current);  // exactly these two, on the page Compare
+  // Judges every new run, also after a restart. nullptr: no run, or its file is gone.
+  Run* pinnedBaseline();
+  void pinBaseline(const Run* run);  // nullptr: unpins
   void recordAgain() { emit recordAgainWanted(); }  // the shown program, with the options of its panel
   void findInTimeline() { emit findWanted(); }
   void noteOnTab(const QObject* page, const QString& note) { emit tabNoted(page, note); }  // "3" beside its name
@@ -57,6 +60,7 @@ class Workspace : public QObject {
   void frontWanted(const QObject* page);
   void liveWanted();
   void compareWanted();  // the page Compare
+  void pinnedChanged();
   // A training has ended: its result, and the baseline that it was compared with (nullptr if there is none).
   void concluded(const QString& line, ws::app::Run* run, ws::app::Run* baseline);
   void findWanted();

@@ -17,6 +17,7 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/shipped_runs.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
@@ -133,7 +134,11 @@ CompareHeadline::CompareHeadline(QWidget* parent) : QWidget(parent), top_(new QH
   times_->setFont(ui_font(12));
   times_->setForegroundRole(QPalette::PlaceholderText);
   times_->setWordWrap(true);
+  judged_ = new QLabel(this);
+  judged_->setFont(ui_font(12, 600));
+  judged_->setWordWrap(true);
   left->addWidget(verdict_);
+  left->addWidget(judged_);
   left->addWidget(times_);
   causes_ = rich_label(this, 12);
   choices_ = rich_label(this, 12);
@@ -150,6 +155,7 @@ void CompareHeadline::addButton(QWidget* button) { top_->addWidget(button, 0, Qt
 
 void CompareHeadline::setRuns(const ComparedRuns& compared) {
   showVerdict(compared);
+  showJudged(compared);
   showCauses(compared);
   showChoices(compared);
   showWarnings(compared);
@@ -193,6 +199,18 @@ void CompareHeadline::showVerdict(const ComparedRuns& compared) {
                            QString::fromStdString(time.a.unit)) +
                   (time.delta.noise > 0 ? tr(" ± %1 ([95 % interval])").arg(rounded(time.delta.noise)) : QString()));
 }
+
+void CompareHeadline::showJudged(const ComparedRuns& compared) {
+  const Comparison& c = compared.comparison;
+  const bool same_work = c.speed == Speed::WithinNoise || c.speed == Speed::Differs;
+  judged_->setVisible(compared.pair() && compared.pinned && same_work);
+  if (judged_->isHidden()) return judged_->clear();
+  const ComparedMeasure& time = c.of(MeasureKind::StepTime);
+  const StepVerdict judged = judge_step(time.a, time.b);
+  judged_->setText(with_units(tr("Pinned baseline %1: %2 · limit %3").arg(letter(compared.baseline), QString::fromStdString(judged_text(judged)), QString::fromStdString(percent(judged.limit)))));
+}
+
+QString CompareHeadline::judgedText() const { return judged_->text(); }
 
 // The most important causes. With more than two runs, also which run is the fastest.
 void CompareHeadline::showCauses(const ComparedRuns& compared) {

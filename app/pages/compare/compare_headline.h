@@ -17,6 +17,7 @@ class CompareHeadline : public QWidget {
   explicit CompareHeadline(QWidget* parent = nullptr);
   void setRuns(const ComparedRuns& compared);
   void showWaiting(const QString& baseline, const QString& candidate);  // until setRuns()
+  QString judgedText() const;  // the verdict of the pinned baseline; empty without one
   void addButton(QWidget* button);  // to the right of the verdict
 
  protected:
@@ -25,12 +26,13 @@ class CompareHeadline : public QWidget {
  private:
   void fitHeight();
   void showVerdict(const ComparedRuns& compared);
+  void showJudged(const ComparedRuns& compared);
   void showCauses(const ComparedRuns& compared);
   void showChoices(const ComparedRuns& compared);
   void showWarnings(const ComparedRuns& compared);
 
   QHBoxLayout* top_;
-  QLabel *verdict_, *causes_, *choices_, *warnings_;
+  QLabel *verdict_, *judged_, *causes_, *choices_, *warnings_;
   WordLabel* times_;
 };
 

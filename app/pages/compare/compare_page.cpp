@@ -41,9 +41,15 @@ Page compare_page(Workspace& workspace) {
     if (current) selection.select(current->handle);
     if (baseline) selection.setBaseline(baseline->handle);
   });
+  const auto show_pinned = [&workspace, tab] { tab->setPinned(workspace.pinnedBaseline()); };
+  QObject::connect(tab, &CompareTab::pinWanted, &workspace, &Workspace::pinBaseline);
+  QObject::connect(&workspace, &Workspace::pinnedChanged, tab, show_pinned);
   Page page;
   page.title = QObject::tr("Compare"), page.widget = tab, page.picker = tab->picker(), page.folds_setup = true;
-  page.show_runs = [tab](const std::vector<Run*>& runs) { tab->setRuns(baseline_first(runs)); };
+  page.show_runs = [tab, show_pinned](const std::vector<Run*>& runs) {
+    tab->setRuns(baseline_first(runs));
+    show_pinned();
+  };
   auto* sharing = new Job(tab);
   page.menus.push_back({MenuName::File,
                         {page_action(tab, QObject::tr("Export a report…"), {}, [&workspace, tab] { export_report(workspace, tab); }),

@@ -19,6 +19,7 @@ struct ComparedRuns {
   std::vector<std::shared_ptr<const ComparedRun>> figures;  // one per run
   QPointer<Run> baseline, candidate;
   Comparison comparison;
+  bool pinned = false;  // the baseline judges every new run
   bool pair() const { return baseline && candidate; }
   std::vector<Measures> measures() const;
 };

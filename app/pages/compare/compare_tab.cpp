@@ -78,11 +78,16 @@ QWidget* CompareTab::buildPicker() {
   baseline_box_->setToolTip(tr("The run to compare with. The first letter, unless you choose another."));
   candidate_box_->setToolTip(tr("The run that the answer is about."));
   row->addWidget(new QLabel(tr("Baseline"), box));
+  pin_ = new QPushButton(tr("Pin"), box);
+  pin_->setCheckable(true);
+  pin_->setToolTip(tr("Judge every new run by this baseline, also after a restart."));
   row->addWidget(baseline_box_);
+  row->addWidget(pin_);
   row->addWidget(swap);
   row->addWidget(new QLabel(tr("Candidate"), box));
   row->addWidget(candidate_box_);
   connect(swap, &QPushButton::clicked, this, &CompareTab::swapRuns);
+  connect(pin_, &QPushButton::clicked, this, [this](bool on) { emit pinWanted(on ? baseline_.data() : nullptr); });
   const auto picked = [this] {
     const auto at = [this](QComboBox* combo) -> Run* {
       const auto index = static_cast<size_t>(combo->currentIndex());
@@ -283,6 +288,19 @@ void CompareTab::fillPickers() {
       if (chosen && runs_[i] == chosen) combo->setCurrentIndex(static_cast<int>(i));
     combo->setEnabled(runs_.size() > 1);
   }
+  showPin();
+}
+
+void CompareTab::setPinned(const Run* run) {
+  if (pinned_ == run) return showPin();
+  pinned_ = run;
+  showPin();
+  if (samples_.ready()) showAll();
+}
+
+void CompareTab::showPin() {
+  pin_->setEnabled(baseline_);
+  pin_->setChecked(baseline_ && pinned_ == baseline_);
 }
 
 // A run cannot be compared with itself: the other picker gets the previous run of this one.
@@ -335,6 +353,7 @@ void CompareTab::showAll() {
   compared_ = {};
   for (Run* run : ordered()) compared_.runs.emplace_back(run), compared_.figures.push_back(samples_.of(run));
   compared_.baseline = baseline_, compared_.candidate = candidate_;
+  compared_.pinned = baseline_ && pinned_ == baseline_;
   const bool pair = compared_.pair();
   if (pair) compared_.comparison = compare(*samples_.of(baseline_), *samples_.of(candidate_));
   showLegend();

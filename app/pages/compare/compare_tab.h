@@ -34,6 +34,8 @@ class CompareTab : public QWidget {
   void setRuns(const std::vector<Run*>& runs);  // the shown runs: the baseline first, then the candidate
   QWidget* picker() const { return picker_; }   // baseline and candidate, for the toolbar
   void swapRuns();
+  void setPinned(const Run* run);  // the baseline that judges every new run; nullptr: none
+  QPushButton* pinButton() const { return pin_; }
   void setPair(Run* baseline, Run* candidate);
   Run* baseline() const { return baseline_; }
   Run* candidate() const { return candidate_; }
@@ -53,6 +55,7 @@ class CompareTab : public QWidget {
  signals:
   void said(const QString& sentence, bool problem);
   void pairChosen(ws::app::Run* baseline, ws::app::Run* candidate);  // by the user
+  void pinWanted(const ws::app::Run* baseline);  // nullptr: unpin
 
  protected:
   void showEvent(QShowEvent*) override;
@@ -68,6 +71,7 @@ class CompareTab : public QWidget {
   QWidget* buildDifference();
   QWidget* buildWaterfallSwitch(QWidget* parent);
   void fillPickers();
+  void showPin();
   void refresh();  // checks the runs for new data
   void showAll();
   void showLegend();
@@ -82,6 +86,8 @@ class CompareTab : public QWidget {
   ComparedRuns compared_;
   QTimer due_, redraw_;
   QComboBox *baseline_box_, *candidate_box_;
+  QPushButton* pin_;
+  QPointer<const Run> pinned_;
   QWidget* picker_;
   CompareHeadline* headline_;
   CompareExport* export_;

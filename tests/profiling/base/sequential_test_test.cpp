@@ -126,6 +126,18 @@ TEST(Gate, TwoModesAreSeenAndPairsOfOneModeCompared) {
   EXPECT_FALSE(Simulated(5, {}, 0.02).run(0.01).two_modes);
 }
 
+// The gate may see the other programs, or not.
+TEST(Gate, AMachineThatIsBusyForHalfOfTheRoundsGivesNoFalseVerdict) {
+  for (const bool seen : {true, false}) {
+    size_t alarms = 0;
+    for (unsigned seed = 0; seed < 500; ++seed) {
+      const GateVerdict verdict = Simulated(20'000 + seed, {.neighbour = 0.5, .seen = seen}, 0).run(0.02).verdict;
+      alarms += verdict == GateVerdict::Slower || verdict == GateVerdict::Faster;
+    }
+    EXPECT_LE(alarms, 5u) << seen;
+  }
+}
+
 TEST(Gate, BusyPairsAreLeftOut) {
   const GateState state = Simulated(2, {.neighbour = 0.5}, 0).run(0.01);
   EXPECT_GT(state.busy, 0u);

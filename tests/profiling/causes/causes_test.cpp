@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "profiling/formats/join_ranks.h"
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/profiling/causes/made_program.h"
+#include "tests/support/machine.h"
 #include "tests/support/synthetic_trace.h"
 
 namespace ws::prof {
@@ -260,6 +262,65 @@ TEST(BadInput, LostRecordsAreSaid) {
   EXPECT_THAT(to_text(critical_report(step_causes(run), run.trace)), HasSubstr("12 records were lost"));
 }
 
+TEST(BadInput, LostRecordsWidenThePrediction) {
+  RunData run = small_network().run();
+  const WhatIf whole = what_if(step_causes(run), run.trace, parse_edits("fc1 /2"));
+  run.trace.losses.dropped_records = run.trace.span_count() / 4;
+  const WhatIf lost = what_if(step_causes(run), run.trace, parse_edits("fc1 /2"));
+  EXPECT_EQ(lost.predicted_us.value, whole.predicted_us.value);
+  EXPECT_GE(lost.predicted_us.half_width, 0.19 * lost.measured_us.value);
+  EXPECT_LT(whole.predicted_us.half_width, 0.1 * whole.measured_us.value);
+}
+
+// Each rank's clock is late by another time, as where their hosts do not agree.
+TEST(BadInput, RanksWhoseClocksDisagreeAreReplayed) {
+  for (const TimeNs skew : {200'000, 5'000'000, -5'000'000}) {
+    MadeRanks made;
+    made.ranks = 4, made.steps = 20;
+    made.clock = [skew](int rank, TimeNs time) { return time + rank * skew; };
+    RunData run;
+    run.trace = made.joined();
+    const StepCauses causes = step_causes(run);
+    EXPECT_EQ(causes.graph.order.size(), 2 * causes.graph.nodes.size()) << skew << ": each event once, so a replay ends";
+    EXPECT_GT(what_if(causes, run.trace, {}).measured_us.value, 0) << skew;
+  }
+}
+
+// The host waits for a kernel before it launches it.
+TEST(BadInput, AWaitForAKernelThatIsLaunchedLaterIsSaid) {
+  RunData run;
+  const auto add = [&](TrackKind kind, const char* track, const char* group, TimeNs start, TimeNs ns, SpanKind span_kind, Meaning meaning, const char* name, uint32_t correlation) {
+    Span span;
+    span.start = start, span.duration = static_cast<uint64_t>(ns), span.kind = static_cast<uint64_t>(span_kind), span.meaning = static_cast<uint64_t>(meaning);
+    span.name = run.trace.intern(name), span.correlation = correlation;
+    run.trace.append(run.trace.track(kind, track, group), span);
+  };
+  for (TimeNs step = 0; step < 20; ++step) {
+    const TimeNs at = 1'000'000 + step * 100'000;
+    add(TrackKind::Api, "thread 1 calls", "CPU", at, 60'000, SpanKind::Sync, Meaning::Sync, "cudaDeviceSynchronize", 0);
+    add(TrackKind::Api, "thread 1 calls", "CPU", at + 70'000, 3'000, SpanKind::Api, Meaning::Launch, "cudaLaunchKernel", static_cast<uint32_t>(step + 1));
+    add(TrackKind::Stream, "stream 7", "GPU 0", at + 20'000, 5'000, SpanKind::Kernel, Meaning::Matrix, "early", static_cast<uint32_t>(step + 1));
+  }
+  const StepCauses causes = step_causes(run);
+  EXPECT_EQ(causes.graph.order.size(), 2 * causes.graph.nodes.size());
+  EXPECT_THAT(causes.graph.warnings, testing::Contains(HasSubstr("clocks disagree")));
+}
+
+TEST(BadInput, SeveralProcessesAreReplayedTogether) {
+  const RunData run = import_ranks({WARPSIGHT_SOURCE_DIR "/tests/fuzz/corpus/nsys/processes.sqlite"});
+  const StepCauses causes = step_causes(run);
+  EXPECT_GT(causes.graph.nodes.size(), 0u);
+  EXPECT_EQ(causes.graph.order.size(), 2 * causes.graph.nodes.size());
+  EXPECT_NE(to_text(what_if(causes, run.trace, {})), "");
+}
+
+TEST(BadInput, WithoutWaitsOnlyTheEditOfWaitsIsRefused) {
+  const RunData run = small_network().run();
+  const StepCauses causes = step_causes(run);
+  EXPECT_THAT(failure_of([&] { what_if(causes, run.trace, parse_edits("no sync")); }), HasSubstr("nothing that this edit could change"));
+  EXPECT_LT(what_if(causes, run.trace, parse_edits("fc1 /2")).predicted_us.value, small_network().step_us());
+}
+
 TEST(BadInput, ARunWithoutWorkReportsWhatToDo) {
   EXPECT_THAT(failure_of([] { step_causes(RunData{}); }), HasSubstr("no calls, kernels or ops"));
 }
@@ -303,6 +364,58 @@ TEST(Language, PatternsMatch) {
   EXPECT_FALSE(matches("a*b*c", "a--b--b"));
   EXPECT_FALSE(matches("fc1", "fc12"));
   EXPECT_TRUE(matches("*", ""));
+}
+
+TEST(HelpRows, NameTheEditThatFreesThem) {
+  MadeProgram program = with(small_network(), [](MadeProgram& p) {
+    p.sync = true, p.data = 20'000;
+    for (MadeKernel& kernel : p.kernels) kernel.allocation = 2000;
+  });
+  const RunData run = program.run();
+  const StepCauses causes = step_causes(run);
+  const WhatIf result = what_if(causes, run.trace, {});
+  std::vector<std::string> edits;
+  for (const HelpRow& row : result.rows) {
+    edits.push_back(edit_of(row));
+    EXPECT_NEAR(what_if(causes, run.trace, parse_edits(edits.back()), 0).saved_us(), row.gain_us, 1e-6) << edits.back();
+  }
+  EXPECT_THAT(edits, testing::IsSupersetOf({"no sync", "no allocator calls", "loader ready", "op fc1 gone"}));
+}
+
+// Processor time, so that other programs do not count.
+TEST(Speed, AMillionSpansTakeASecondAndTwoMillionTwiceAsLong) {
+  const auto long_run = [](int64_t spans) {
+    MadeProgram program = with(small_network(), [](MadeProgram& p) { p.sync = true; });
+    program.steps = static_cast<int>(spans / static_cast<int64_t>(2 * program.kernels.size() + 2));
+    return program.run();
+  };
+  const auto seconds_of = [](const std::function<void()>& work) {
+    const std::clock_t begin = std::clock();
+    work();
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  double graph_s[2], helps_s[2];
+  const RunData runs[] = {long_run(1'000'000), long_run(2'000'000)};
+  double graph_ratio = 1e9, helps_ratio = 1e9;
+  for (int attempt = 0; attempt < 3 && (graph_ratio > 2.5 || helps_ratio > 2.5); ++attempt) {
+    for (const int which : {0, 1}) {
+      const RunData& run = runs[which];
+      StepCauses causes;
+      graph_s[which] = seconds_of([&] {
+        causes.graph = cause_graph(run.trace, {run.trace.first_time(), run.trace.last_time() + 1});
+        replay(causes.graph, measured_timing(causes.graph));
+      });
+      causes.step_us = {static_cast<double>(causes.graph.window.length()) * 1e-3, 0};
+      helps_s[which] = seconds_of([&] { what_if(causes, run.trace, {}); });
+    }
+    graph_ratio = std::min(graph_ratio, graph_s[1] / graph_s[0]), helps_ratio = std::min(helps_ratio, helps_s[1] / helps_s[0]);
+  }
+  RecordProperty("graph_and_replay_ms", static_cast<int>(1e3 * graph_s[0]));
+  RecordProperty("all_sensitivities_ms", static_cast<int>(1e3 * helps_s[0]));
+  EXPECT_LE(graph_s[0], test::busy());
+  EXPECT_LE(helps_s[0], 5 * test::busy());
+  EXPECT_LE(graph_ratio, 2.5);
+  EXPECT_LE(helps_ratio, 2.5);
 }
 
 TEST(Json, HasThePredictionAndItsParts) {

@@ -17,6 +17,7 @@
 
 #include "profiling/base/failure.h"
 #include "profiling/base/process.h"
+#include "tests/profiling/causes/made_program.h"
 
 namespace ws::app {
 namespace {
@@ -87,6 +88,21 @@ TEST(GateRuns, MeasurementsOfRunFilesAreJudgedAlike) {
   EXPECT_EQ(end_of(judge_measured(a, b, 0.02)), GateEnd::Slower);
   EXPECT_EQ(end_of(judge_measured(b, a, 0.02)), GateEnd::WithinLimit) << "faster is not slower";
   EXPECT_EQ(end_of(judge_measured({1, 1}, {2, 2}, 0.02)), GateEnd::CannotTell) << "two repeats are too few";
+}
+
+TEST(GateReasonsOf, NameWhatIsSlowerAndWhatOnlyOneOfThemRuns) {
+  prof::MadeProgram a = prof::small_network(), b = a;
+  for (prof::MadeProgram* program : {&a, &b})
+    for (prof::MadeKernel& kernel : program->kernels) kernel.call = 500;
+  b.kernels[0].work *= 3, b.kernels.push_back({"extra", 500, 900});
+  const GateReasons reasons = reasons_of(a.run(), b.run());
+  ASSERT_FALSE(reasons.rows.empty()) << reasons.missing;
+  EXPECT_TRUE(std::ranges::any_of(reasons.rows, [](const GateReason& row) { return row.name.find("fc1") != std::string::npos && row.b_us > 2.9 * row.a_us; }));
+  EXPECT_TRUE(reasons.only_a.empty());
+  EXPECT_EQ(reasons.only_b, std::vector<std::string>{"kernel_extra"});
+  GateResult result;
+  result.reasons = reasons;
+  EXPECT_THAT(to_text(result), HasSubstr("kernel_extra"));
 }
 
 TEST(GateText, JsonAndMarkdownHaveTheVerdict) {

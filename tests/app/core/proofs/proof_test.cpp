@@ -1,5 +1,5 @@
 // Proofs: which edits are choices, what is kept, and how far predictions on a CPU are off.
-#include "app/core/proofs/proof.h"
+#include "app/core/proofs/proved_predictions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,12 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "app/core/insights/predicted_savings.h"
+#include "app/core/insights/run_insights.h"
 #include "profiling/base/failure.h"
+#include "tests/profiling/causes/made_program.h"
 
 namespace ws::app {
 namespace {
@@ -65,8 +69,74 @@ TEST(Proof, KeptProofsAreReadAgain) {
   const ProofErrors errors = errors_of(kept);
   EXPECT_EQ(errors.within_10_percent, 1u);
   EXPECT_NEAR(errors.worst, 0.2, 1e-9);
-  EXPECT_THAT(errors_text(errors), HasSubstr("2 proofs on this machine: median error 12.0 %, 1 within 10 %, worst 20.0 %"));
+  EXPECT_EQ(errors_text(errors), "median error 12.0 %, 1 of 2 within 10 %, worst 20.0 %");
   EXPECT_EQ(errors_text({}), "");
+}
+
+Proof made_proof(const std::string& edits, double predicted, double measured, const std::string& device = "CPU") {
+  Proof proof;
+  proof.edits = edits, proof.device = device, proof.predicted_us = {predicted, 1}, proof.after_us = {measured, 1};
+  return proof;
+}
+
+TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
+  const std::vector<Proof> here{made_proof("no sync", 104, 100), made_proof("no sync", 92, 100), made_proof("no sync loss", 97, 100), made_proof("no sync; fc1 /2", 150, 100)};
+  const std::vector<Proof> shipped{made_proof("one graph launch", 103, 100, "NVIDIA H200"), made_proof("no sync", 200, 100, "NVIDIA H200")};
+  const ProvedPredictions proved(here, shipped);
+  EXPECT_EQ(proved.quote("no sync"), "such predictions were off by 4.0 % at the median (3 proofs on this machine)");
+  EXPECT_EQ(proved.quote("several edits"), "such predictions were off by 50.0 % at the median (1 proof on this machine)");
+  EXPECT_EQ(proved.quote("one graph launch"), "such predictions were off by 3.0 % at the median (1 proof on an NVIDIA H200, none on this machine)");
+  EXPECT_EQ(proved.quote("NAME /N"), "no such prediction has been proved; others were off by 6.0 % at the median (4 proofs on this machine)");
+  const ProvedPredictions none_here({}, shipped);
+  EXPECT_EQ(none_here.where(), "on an NVIDIA H200, none on this machine");
+  EXPECT_EQ(none_here.proofs().size(), 2u);
+  EXPECT_EQ(ProvedPredictions({}, {}).quote("no sync"), "no prediction has been proved yet");
+  const std::vector<ProvedKind> kinds = proved.by_kind();
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(kinds[0].kind, "no sync");
+  EXPECT_EQ(kinds[0].errors.proofs, 3u);
+}
+
+TEST(ProvedPredictions, KindsOfEditsAreTheirForms) {
+  for (const auto& [edits, kind] : {std::pair("no waits", "no sync"), {"fc1 /2; fc2 *3", "NAME /N"}, {"op loss gone", "NAME gone"}, {"rank 3 on time", "rank N on time"},
+                                    {"no sync; copies pinned", "several edits"}, {"an edit of another version", "an edit of another version"}})
+    EXPECT_EQ(kind_of_edits(edits), kind) << edits;
+}
+
+// The shipped proofs are the rows of the results that the benchmark wrote.
+TEST(ProvedPredictions, ThoseThatShipAreTheMeasuredOnes) {
+  const std::vector<Proof> shipped = kept_proofs(WARPSIGHT_SOURCE_DIR "/resources/proofs/nvidia-h200.jsonl");
+  const auto results = nlohmann::json::parse(std::ifstream(WARPSIGHT_SOURCE_DIR "/tests/bench/results/proofs_h200.json"));
+  std::vector<double> errors;
+  for (const char* list : {"ladder", "random"})
+    for (const auto& row : results[list])
+      if (!row.contains("failed")) errors.push_back(row["error"]);
+  ASSERT_EQ(shipped.size(), errors.size());
+  for (size_t i = 0; i < errors.size(); ++i) EXPECT_NEAR(shipped[i].error(), errors[i], 1e-9) << i;
+  EXPECT_NEAR(errors_of(shipped).median, results["errors"]["median"], 1e-9);
+}
+
+TEST(ProvedPredictions, ASavingHasItsNoise) {
+  EXPECT_EQ(saving_text({12.34, 3}), "saves 12.3 ± 3.0 µs a step");
+  EXPECT_EQ(saving_text({1.5, 0}), "saves 1.50 µs a step");
+  EXPECT_EQ(saving_text({17'270, 998}), "saves 17.3 ± 1.0 ms a step");
+  EXPECT_EQ(saving_text({0.5, 2}), "saves less than 2.50 µs a step");
+  EXPECT_EQ(saving_text({0, 0}), "saves nothing");
+}
+
+TEST(PredictedSavings, AreMadeFromTheEditsOfTheAdvice) {
+  prof::MadeProgram program = prof::small_network();
+  program.sync = true, program.wake_up = 9000;
+  const prof::RunData run = program.run();
+  std::vector<Insight> found = run_insights(run);
+  const auto waits = std::ranges::find(found, "waits", &Insight::rule);
+  ASSERT_NE(waits, found.end());
+  EXPECT_EQ(waits->edits, "no sync");
+  EXPECT_NEAR(waits->saves_us.value, program.step_us() - prof::small_network().step_us(), 0.02 * program.step_us());
+  const ProvedPredictions proved({made_proof("no sync", 106, 100)}, {});
+  EXPECT_THAT(saving_text(*waits, 0, proved), testing::AllOf(testing::StartsWith("saves "), HasSubstr(" µs a step; such predictions were off by 6.0 % at the median (1 proof on this machine)")));
+  EXPECT_EQ(saving_text(Insight{.rule = "memory grows"}, 100, proved), "");
+  EXPECT_THAT(saving_text(Insight{.change = {{"exec.fusion", "pointwise"}}, .predicted_us = 80}, 100, proved), HasSubstr("saves 20.0 µs a step; no such prediction has been proved"));
 }
 
 TEST(Proof, AProofThatIsNoChoiceIsRefusedBeforeItTrains) {

@@ -5,6 +5,8 @@
 #include <QTableView>
 #include <QTest>
 
+#include "app/charts/plot.h"
+#include "app/pages/what_if/proofs_pane.h"
 #include "app/pages/what_if/step_path_view.h"
 #include "app/pages/what_if/what_if_panel.h"
 #include "tests/app/support/filled_window.h"
@@ -49,6 +51,8 @@ class WhatIfTest : public QObject, FilledWindow {
   void editsOfAnotherRunAreLeftOut();
   void aRowOfTheTableBecomesAnEdit();
   void aProofReportsWhyItIsNotPossible();
+  void theErrorsOfProofsAreQuoted();
+  void aTrainingOnTheCpuIsProved();
   void theWindowHasThePage();
 };
 
@@ -128,6 +132,60 @@ void WhatIfTest::aProofReportsWhyItIsNotPossible() {
   QVERIFY(shown.panel.addEdit("fc1 /2"));
   QVERIFY(!shown.panel.proveButton()->isEnabled());
   QVERIFY(reason().contains("is no choice"));
+}
+
+// Without proofs of this machine those that ship are quoted, with their card.
+void WhatIfTest::theErrorsOfProofsAreQuoted() {
+  qputenv("WARPSIGHT_RUNS", runs().toUtf8());
+  {
+    const ShownWhatIf shown;
+    QVERIFY2(shown.panel.quoteLabel()->text().contains("on an NVIDIA H200, none on this machine"), qPrintable(shown.panel.quoteLabel()->text()));
+    QVERIFY(shown.panel.proofs()->kinds().rowCount() >= 4);
+  }
+  Proof proof;
+  proof.name = "a", proof.edits = "no sync", proof.device = "CPU", proof.before_us = {200, 1}, proof.predicted_us = {103, 1}, proof.after_us = {100, 1};
+  keep(proof, proofs_file());
+  ShownWhatIf shown;
+  QVERIFY(shown.panel.addEdit("no sync"));
+  QVERIFY2(shown.panel.quoteLabel()->text().startsWith("Such predictions were off by 3.0 % at the median (1 proof on this machine)"), qPrintable(shown.panel.quoteLabel()->text()));
+  QCOMPARE(shown.panel.proofs()->kinds().rowCount(), 1);
+  const Plot* plot = shown.panel.proofs()->plot();
+  const QPointF point(plot->xAxis->coordToPixel(103), plot->yAxis->coordToPixel(100));
+  QVERIFY(shown.panel.proofs()->proofAt(point).contains("3.0 % off"));
+  QCOMPARE(shown.panel.proofs()->proofAt(point + QPointF(60, 60)), QString());
+  QVERIFY(!shown.panel.proofs()->grab().isNull());
+  // The row of the waits has the error of this proof.
+  const auto* table = shown.panel.findChild<QTableView*>();
+  shown.panel.clearEdits();
+  QStringList waits;
+  for (int row = 0; row < table->model()->rowCount(); ++row)
+    if (table->model()->index(row, 0).data().toString() == "waiting calls")
+      for (int column = 0; column < table->model()->columnCount(); ++column) waits << table->model()->index(row, column).data().toString();
+  QVERIFY2(waits.contains("3.0"), qPrintable(waits.join("|")));
+}
+
+void WhatIfTest::aTrainingOnTheCpuIsProved() {
+  qputenv("WARPSIGHT_RUNS", runs().toUtf8());
+  ShownWhatIf shown;
+  shown.run->origin = RunOrigin::File;
+  shown.run->spec = load_spec("iris");
+  set_field(shown.run->spec, "exec.device", "cpu");
+  set_field(shown.run->spec, "exec.sync", "every-op");
+  QVERIFY(shown.panel.addEdit("no sync"));
+  QVERIFY2(shown.panel.proveButton()->isEnabled(), qPrintable(shown.panel.whyNotLabel()->text()));
+  QSignalSpy said(&shown.panel, &WhatIfPanel::said);
+  shown.panel.proveButton()->click();
+  QVERIFY(!shown.panel.proveButton()->isEnabled());
+  QVERIFY(shown.panel.whyNotLabel()->text().contains("Trains both"));
+  QTRY_VERIFY_WITH_TIMEOUT(shown.panel.proveButton()->isEnabled(), 60'000);
+  QVERIFY2(said.isEmpty(), said.isEmpty() ? "" : qPrintable(said[0][0].toString()));
+  QVERIFY2(shown.panel.proofLabel()->text().contains("measured") && shown.panel.proofLabel()->text().contains("every-op → on-read"), qPrintable(shown.panel.proofLabel()->text()));
+  const std::vector<Proof> kept = kept_proofs(proofs_file());
+  QCOMPARE(kept.size(), 1u);
+  QCOMPARE(kept[0].rounds, 3);
+  QCOMPARE(kept[0].edits, std::string("no sync"));
+  QVERIFY(kept[0].after_us.value > 0 && kept[0].predicted_us.value > 0);
+  QVERIFY(shown.panel.quoteLabel()->text().contains("1 proof on this machine"));
 }
 
 void WhatIfTest::theWindowHasThePage() {

@@ -65,13 +65,12 @@ NetworkPane::NetworkPane(TrainingSession* session, QWidget* parent)
 }
 
 void NetworkPane::setRuns(const std::vector<Run*>& runs) {
-  Run* best = nullptr;
-  for (Run* run : runs)
-    if (has_weights(*run) && (!best || run->live() || (!best->live() && run->created > best->created))) best = run;
-  if (best == reader_.run()) return;
-  reader_.setRun(best);
+  useful_ = std::ranges::any_of(runs, [](const Run* run) { return has_weights(*run); });
+  Run* current = runs.empty() ? nullptr : runs.front();
+  if (current == reader_.run()) return;
+  reader_.setRun(current);
   written_.clear();
-  if (best) looks_.setRun(best->spec);
+  if (current) looks_.setRun(current->spec);
   say(reader_.whyNothing());
 }
 

@@ -16,8 +16,9 @@ class NetworkPane : public Pane {
   Q_OBJECT
  public:
   explicit NetworkPane(TrainingSession* session, QWidget* parent = nullptr);
-  void setRuns(const std::vector<Run*>& runs);  // shows the run that trains, otherwise the newest one with weights
-  bool useful() const { return reader_.run() != nullptr; }
+  void setRuns(const std::vector<Run*>& runs);  // shows the network of the first, the current run
+  bool useful() const { return useful_; }       // one of the runs has weights: the pane has its place
+  const Run* run() const { return reader_.run(); }
   QPushButton* swapButton() const { return swap_; }
   const std::vector<LearnedView*>& views() const { return views_; }
 
@@ -34,6 +35,7 @@ class NetworkPane : public Pane {
   void takeLook(const std::shared_ptr<const Look>& look);
 
   WeightsReader reader_;
+  bool useful_ = false;
   std::vector<LearnedView*> views_;  // plane, filters, wrong predictions, confusion matrix
   LookReader looks_;  // of a network that reads text
   std::vector<WrittenText> written_;

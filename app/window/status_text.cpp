@@ -42,7 +42,16 @@ void add_trace(const Run& run, std::vector<StatusPart>& parts) {
       {QObject::tr("history %1").arg(bytes_text(static_cast<double>(run.trace.resident_bytes()))), false});
 }
 
+// The figures that follow are of this run, whatever trains.
+QString shown_text(const Run& run) {
+  const QString letter = run_letter(std::max(0, run.slot));
+  if (run.live()) return run.recording ? QObject::tr("%1 is being recorded").arg(letter) : QObject::tr("%1 trains").arg(letter);
+  const int64_t steps = run.stepsMade();
+  return steps > 0 ? QObject::tr("%1: %2 steps").arg(letter, count_text(steps)) : QObject::tr("%1 is shown").arg(letter);
+}
+
 void add_run(const Run& run, std::vector<StatusPart>& parts) {
+  parts.push_back({shown_text(run), false});
   if (run.trace.span_count() > 0) add_trace(run, parts);
   if (prof::tracing_cost_seen(run.tracing_cost))
     parts.push_back({QObject::tr("tracing costs %1").arg(QString::fromStdString(prof::tracing_cost_text(run.tracing_cost))),

@@ -76,7 +76,7 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     done_ = run->summary->status == RunStatus::Finished ? 1 : 0;
   }
   setAccessibleName(tr("Progress"));
-  setAccessibleDescription(strong_ + weak_);
+  setAccessibleDescription(run ? run_letter(slot_) + " " + strong_ + weak_ : QString());
   setToolTip(title_);
   update();
 }

@@ -198,6 +198,11 @@ void RunLibrary::leaveOut(const QFileInfo& file, const std::exception& problem) 
 void RunLibrary::adopt(Run* run) {
   if (!run->parent()) run->setParent(this);
   insert(run);
+  connect(run, &Run::changed, this, [this, run, made = run->changes.size()]() mutable {
+    if (std::exchange(made, run->changes.size()) == made) return;
+    emit changed();
+    if (run->slot >= 0) emit tickedChanged();  // its choices and its title are others now
+  });
   connect(run, &Run::ended, this, [this, run] {
     written_.remove(QFileInfo(run->path).absoluteFilePath());
     keepLetter(*run);

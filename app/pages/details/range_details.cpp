@@ -172,7 +172,9 @@ QString note_html(const QString& text) {
 
 QString step_details(const Run& run) {
   const StepSplit& split = run.split;
-  if (split.steps == 0 || split.wall_us <= 0) return {};
+  if (split.steps == 0 || split.wall_us <= 0)
+    return heading({}, run.title, {}, run.slot) +
+           note_html(run.live() || !run.loaded ? QObject::tr("No step is traced yet.") : QObject::tr("No step was traced."));
   const SplitTable parts_shown = split_table({&split}, false);  // the same numbers as in the pane
   QString of = QObject::tr("median of the newest %1 steps").arg(count_text(split.steps));
   if (const int rank = prof::rank_of_steps(run.trace); rank >= 0 && several_ranks(run.trace)) of += QObject::tr(" of rank %1").arg(rank);

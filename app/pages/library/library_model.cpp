@@ -1,5 +1,6 @@
 #include "app/pages/library/library_model.h"
 
+#include <algorithm>
 #include <climits>
 #include <cmath>
 #include <map>
@@ -63,10 +64,15 @@ LibraryModel::LibraryModel(RunLibrary* library, QObject* parent) : QAbstractTabl
   reload();
 }
 
+// A reset would lose the selected rows: other figures of the same runs only repaint them.
 void LibraryModel::reload() {
+  changes_.clear();
+  if (std::ranges::equal(rows_, library_->runs(), {}, &QPointer<Run>::data)) {
+    if (!rows_.empty()) emit dataChanged(index(0, 0), index(rowCount() - 1, kColumns - 1));
+    return;
+  }
   beginResetModel();
   rows_.assign(library_->runs().begin(), library_->runs().end());
-  changes_.clear();
   endResetModel();
 }
 

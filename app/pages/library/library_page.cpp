@@ -64,9 +64,7 @@ Page library_page(Workspace& workspace, LibraryTab* tab, TorchJob* torch) {
   });
   Page page;
   page.title = QObject::tr("Library"), page.widget = tab;
-  QList<QAction*> entries{page_separator(tab), page_action(tab, QObject::tr("Library"), {},
-                                                           [&workspace, tab] { workspace.bringToFront(tab); })};
-  page.menus.push_back({MenuName::Run, entries + torch_actions(workspace, tab, torch)});
+  page.menus.push_back({MenuName::Run, QList<QAction*>{page_separator(tab)} + torch_actions(workspace, tab, torch)});
   page.chores.push_back({[torch] {
                            const QString where = torch->place();
                            return !torch->running() ? QString()

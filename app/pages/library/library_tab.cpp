@@ -1,6 +1,7 @@
 #include "app/pages/library/library_tab.h"
 
 #include <QHBoxLayout>
+#include <QItemSelection>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
@@ -10,6 +11,7 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/library_table.h"
@@ -46,8 +48,28 @@ LibraryTab::LibraryTab(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
   column->addWidget(row, 1);
   column->addWidget(footer_ = buildFooter());
   connect(library_, &RunLibrary::changed, this, &LibraryTab::refresh);
-  connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &LibraryTab::showChosen);
+  connect(library_, &RunLibrary::tickedChanged, this, &LibraryTab::followCurrent);
+  connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, [this] {
+    showChosen();
+    if (noted_ && !following_) library_->selection().select(noted_->handle);
+  });
   refresh();
+}
+
+// One selected row is the current run. Several may be selected, to tag, export or delete them.
+void LibraryTab::followCurrent() {
+  const RunId current = library_->selection().current();
+  if (std::exchange(followed_, current) != current) select({current});
+}
+
+void LibraryTab::select(const std::vector<RunId>& runs) {
+  QItemSelection rows;
+  for (int row = 0; row < filter_->rowCount(); ++row)
+    if (const Run* run = filter_->run(filter_->index(row, 0)); run && std::ranges::find(runs, run->handle) != runs.end())
+      rows.select(filter_->index(row, 0), filter_->index(row, filter_->columnCount() - 1));
+  following_ = true;
+  table_->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect);
+  following_ = false;
 }
 
 QWidget* LibraryTab::buildTable() {
@@ -57,12 +79,12 @@ QWidget* LibraryTab::buildTable() {
   count_->setForegroundRole(QPalette::PlaceholderText);
   pane->addOption(count_);
   pane->addOption(buildBar());
-  table_ = new LibraryTable(filter_, pane);
+  auto* table = new LibraryTable(filter_, pane);
+  table_ = table;
   empty_ = put_table(*pane, table_);
   connect(table_, &QTableView::customContextMenuRequested, this, &LibraryTab::contextMenu);
-  connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
-    Run* run = filter_->run(index);
-    if (run && index.column() == LibraryModel::Tick) library_->setTicked(run, run->slot < 0);
+  connect(table, &LibraryTable::tickClicked, this, [this](const QModelIndex& index) {
+    if (Run* run = filter_->run(index)) library_->setTicked(run, run->slot < 0);
   });
   connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
     if (Run* run = filter_->run(index)) emit opened(run);
@@ -215,10 +237,24 @@ void LibraryTab::keepNote() {
   if (noted_ && touched) library_->setNote(noted_, note_->toPlainText());
 }
 
+// What was typed belongs to the run that was selected then.
+void LibraryTab::keepTyped(Run* run) {
+  const QString name = name_->text(), tags = tags_->text();
+  const bool named = name_->isModified(), tagged = tags_->isModified();
+  name_->setModified(false);
+  tags_->setModified(false);
+  if (named) library_->rename(run, name);
+  if (tagged) library_->setTags(run, tags.split(','));
+}
+
 void LibraryTab::showChosen() {
   keepNote();
   const std::vector<Run*> runs = chosen();
-  noted_ = runs.size() == 1 ? runs.front() : nullptr;
+  const QPointer<Run> before = std::exchange(noted_, runs.size() == 1 ? runs.front() : nullptr);
+  const bool another = before != noted_;
+  if (before && another && library_->byHandle(before->handle)) keepTyped(before);
+  chosen_.clear();
+  for (const Run* run : runs) chosen_.push_back(run->handle);
   for (QWidget* each : std::initializer_list<QWidget*>{name_, tags_, note_, again_, torch_}) each->setEnabled(noted_);
   side_->setVisible(!runs.empty() || width() > 1240);  // a narrow window keeps its width for the table
   export_->setEnabled(!runs.empty());
@@ -227,8 +263,8 @@ void LibraryTab::showChosen() {
   title_->setText(noted_ ? noted_->title : several);
   const QSignalBlocker quiet(note_);
   // Set only changed text, so that the user's typing position stays.
-  const auto show = [](QLineEdit* edit, const QString& text) {
-    if (edit->text() != text && !edit->hasFocus()) edit->setText(text);
+  const auto show = [another](QLineEdit* edit, const QString& text) {
+    if (edit->text() != text && (another || !edit->hasFocus())) edit->setText(text);
   };
   show(name_, noted_ ? noted_->title : QString());
   show(tags_, noted_ ? noted_->tags.join(", ") : QString());
@@ -265,6 +301,7 @@ void LibraryTab::refresh() {
                           : tr("No runs yet: press Train, or drop a run file or another tool's trace on the window."));
   footer_->setVisible(!library_->trash().empty());
   removed_->setText(tr("Deleted “%1”.").arg(library_->trash().lastTitle()));
+  if (chosen().size() != chosen_.size()) select(std::vector(chosen_));  // the table was filled again
   showChosen();
 }
 

@@ -47,6 +47,9 @@ class LibraryTab : public QWidget {
   void fillFilters();
   void showChosen();
   void keepNote();
+  void keepTyped(Run* run);
+  void followCurrent();
+  void select(const std::vector<RunId>& runs);
   void refresh();
   void contextMenu(const QPoint& at);
 
@@ -60,6 +63,9 @@ class LibraryTab : public QWidget {
   QPushButton *status_, *tag_, *again_, *export_, *delete_, *undo_, *torch_;
   QWidget *side_, *footer_;
   QPointer<Run> noted_;  // the run whose note is in the field
+  std::vector<RunId> chosen_;  // the selected rows: they stay selected when the table is filled again
+  RunId followed_ = RunId::None;
+  bool following_ = false;
 };
 
 }  // namespace ws::app

@@ -2,6 +2,7 @@
 
 #include <QHeaderView>
 #include <QMenu>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QStyledItemDelegate>
 
@@ -59,6 +60,12 @@ LibraryTable::LibraryTable(LibraryFilter* runs, QWidget* parent) : QTableView(pa
 void LibraryTable::resizeEvent(QResizeEvent* event) {
   fitColumns();
   QTableView::resizeEvent(event);
+}
+
+void LibraryTable::mousePressEvent(QMouseEvent* event) {
+  const QModelIndex index = indexAt(event->position().toPoint());
+  if (event->button() != Qt::LeftButton || index.column() != LibraryModel::Tick) return QTableView::mousePressEvent(event);
+  emit tickClicked(index);
 }
 
 // Hides the least important columns when the window is narrow, unless the user has chosen the columns.

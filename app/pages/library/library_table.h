@@ -11,8 +11,12 @@ class LibraryTable : public QTableView {
  public:
   explicit LibraryTable(LibraryFilter* runs, QWidget* parent = nullptr);
 
+ signals:
+  void tickClicked(const QModelIndex& index);  // compares a run, or no longer. A click beside it selects the run.
+
  protected:
   void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
 
  private:
   void fitColumns();

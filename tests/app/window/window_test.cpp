@@ -288,6 +288,7 @@ void WindowTest::changesInMidRunAreMarked() {
   click(apply);
   QTRY_COMPARE(run->changes.size(), size_t(1));
   QCOMPARE(run->changes[0].key, std::string("train.lr"));
+  QTRY_COMPARE(window->findChild<SetupPanel*>()->message(), QString("Same as the training run"));
   window->workspace()->choices()->set("exec.allocator", "direct");
   click(apply);
   QTRY_COMPARE(run->changes.size(), size_t(2));

@@ -201,17 +201,18 @@ void TimelinePane::buildBody() {
 
 void TimelinePane::addCommand(const QString& text, const QString& keys, std::function<void()> run) {
   auto* action = new QAction(text, this);
-  // The view handles its plain keys itself. This names them for the menus and the palette.
-  action->setProperty("keys", keys);
+  // The view handles its plain keys itself, while it has the focus. Here they stand for menus, the palette and the list of keys.
+  action->setShortcut(QKeySequence(keys));
+  action->setShortcutContext(Qt::WidgetShortcut);
   connect(action, &QAction::triggered, this, std::move(run));
   commands_ << action;
 }
 
 void TimelinePane::buildCommands() {
   addCommand(tr("Find in the timeline…"), {}, [this] { openFind(); });
-  commands_.back()->setShortcut(QKeySequence("/"));  // works unless a text field has the focus
+  commands_.back()->setShortcut(QKeySequence("/"));
+  commands_.back()->setShortcutContext(Qt::WindowShortcut);  // works unless a text field has the focus
   addCommand(tr("Fit the selection, or everything"), "F", [this] { view_->fit(); });
-  addCommand(tr("Undo zoom"), "Backspace", [this] { view_->undoZoom(); });
   addCommand(tr("Redo zoom"), "Alt+Right", [this] { view_->viewport()->redo(); });
   addCommand(tr("Next span of the same name"), ".", [this] { view_->search()->nextSame(true); });
   addCommand(tr("Previous span of the same name"), ",", [this] { view_->search()->nextSame(false); });

@@ -95,9 +95,7 @@ QVariant CommandModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount()) return {};
   const Command& command = all_[shown_[static_cast<size_t>(index.row())]];
   if (role == Qt::DisplayRole) return command.path;
-  if (role == kKeysRole && command.action)
-    return command.action->shortcut().isEmpty() ? command.action->property("keys").toString()
-                                                : command.action->shortcut().toString(QKeySequence::NativeText);
+  if (role == kKeysRole && command.action) return command.action->shortcut().toString(QKeySequence::NativeText);
   return {};
 }
 

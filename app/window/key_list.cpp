@@ -64,9 +64,8 @@ void collect(const QMenu* menu, std::vector<KeyEntry>& out, std::vector<KeyEntry
     else if (action->menu())
       collect(action->menu(), out, of_panes);
     else if (!action->shortcut().isEmpty())
-      out.push_back({as_caps(action->shortcut().toString(QKeySequence::NativeText)), action->text().remove('&')});
-    else if (const QString keys = action->property("keys").toString(); !keys.isEmpty())
-      of_panes.push_back({as_caps(keys), action->text().remove('&')});
+      (action->shortcutContext() == Qt::WidgetShortcut ? of_panes : out)
+          .push_back({as_caps(action->shortcut().toString(QKeySequence::NativeText)), action->text().remove('&')});
   }
 }
 

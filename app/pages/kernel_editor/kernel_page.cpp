@@ -61,12 +61,12 @@ Page kernel_editor_page(Workspace& workspace, QWidget* plan) {
     if (std::exchange(known, choices->cuda()) != choices->cuda()) panel->setCuda(known);
   });
   panel->setCuda(choices->cuda());
-  auto* from_timeline = page_action(panel, QObject::tr("Write My Own Kernel for the Selection"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K), [&workspace, write] {
+  auto* from_timeline = page_action(panel, QObject::tr("Write my own kernel for the selection"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K), [&workspace, write] {
     const QString op = selected_op(*workspace.focus());
     if (op.isEmpty()) return workspace.say(QObject::tr("Select a kernel of a training in the timeline first."), true);
     write(op);
   });
-  auto* share = page_action(panel, QObject::tr("Save a Copy of the Kernel…"), {}, [&workspace, panel] { share_copy(workspace, *panel); });
+  auto* share = page_action(panel, QObject::tr("Save a copy of the kernel…"), {}, [&workspace, panel] { share_copy(workspace, *panel); });
   page.menus = {{MenuName::Timeline, {from_timeline}}, {MenuName::File, {share}}};
   page.open = [&workspace, panel](const QString& path) { return take_file(workspace, *panel, path); };
   return page;

@@ -11,6 +11,9 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
+#include <algorithm>
+#include <functional>
+#include <map>
 
 #include "app/charts/plot.h"
 #include "app/pages/setup/field_row.h"
@@ -91,6 +94,7 @@ class KeysTest : public QObject, FilledWindow {
   void theWheelNeverChangesANumber();
   void noDialogIsForgotten();
   void controlKOpensTheCommands();
+  void menusHaveEachEntryOnceWithItsKeys();
 };
 
 void KeysTest::slashFinds() {
@@ -143,8 +147,7 @@ void KeysTest::theListNamesEveryKey() {
   };
   int keys = 0;
   for (const QAction* command : window->findChild<TimelinePane*>()->commands()) {
-    const QString text = command->shortcut().isEmpty() ? command->property("keys").toString()
-                                                       : command->shortcut().toString(QKeySequence::NativeText);
+    const QString text = command->shortcut().toString(QKeySequence::NativeText);
     if (text.isEmpty()) continue;
     QVERIFY2(named(command->text(), text), qPrintable(command->text()));
     ++keys;
@@ -362,6 +365,37 @@ void KeysTest::controlKOpensTheCommands() {
   for (int row = 0; row < palette->model()->rowCount(); ++row) all << palette->model()->index(row).data().toString();
   QVERIFY2(all.contains("File › Export a report"), qPrintable(all.join('|')));
   palette->close();
+}
+
+// No menu for a single entry, no entry in two menus, and the keys of a pane stand beside its entries.
+void KeysTest::menusHaveEachEntryOnceWithItsKeys() {
+  auto window = open();
+  std::map<QString, QString> menu_of;
+  QStringList wrong;
+  const std::function<void(const QMenu*, const QString&)> read = [&](const QMenu* menu, const QString& name) {
+    for (QAction* entry : menu->actions()) {
+      const QString text = entry->text().remove('&');
+      if (entry->menu()) read(entry->menu(), name);
+      if (entry->menu() || entry->isSeparator()) continue;
+      if (const auto [at, fresh] = menu_of.try_emplace(text, name); !fresh) wrong << text + ": in " + at->second + " and in " + name;
+    }
+  };
+  int keys = 0;
+  for (QAction* top : window->menuBar()->actions()) {
+    read(top->menu(), top->text());
+    if (top->menu()->actions().size() < 3) wrong << top->text() + " has few entries";
+    for (const QAction* entry : top->menu()->actions())
+      if (top->text() == "Timeline") keys += !entry->shortcut().isEmpty();
+    for (QAction* entry : top->menu()->actions()) {
+      if (entry->text() != "Preset") continue;
+      QStringList titles;
+      for (const QAction* preset : entry->menu()->actions()) titles << preset->text();
+      QVERIFY(titles.size() > 5);
+      QVERIFY2(std::ranges::is_sorted(titles, std::less<>()), qPrintable(titles.join(", ")));
+    }
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
+  QVERIFY2(keys >= 9, qPrintable(QString::number(keys)));
 }
 
 WARPSIGHT_QTEST(KeysTest)

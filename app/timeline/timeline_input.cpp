@@ -205,6 +205,7 @@ void TimelineInput::wheel(QWheelEvent& event) {
 void TimelineInput::press(const QMouseEvent& event) {
   surface_->setFocus(Qt::MouseFocusReason);
   pressed_ = pointer_ = event.pos();
+  rest_timer_.stop();  // no card comes up during a drag
   overlay_->hideCard();
   range_at_press_ = model_->range();
   scroll_at_press_ = geometry().scroll;

@@ -179,13 +179,11 @@ bool WhatIfPanel::eventFilter(QObject* watched, QEvent* event) {
 
 namespace {
 
-QString edit_of(const prof::HelpRow& row) { return text(prof::group_kind_name(row.kind)) + " " + text(row.name) + QStringLiteral(" gone"); }
-
 // Without an edit, the row that would help most shows what the page does.
 std::optional<PathPicture> example_of(const prof::StepCauses& causes, const prof::Trace& trace, const prof::WhatIf& result) {
   const auto most = std::ranges::max_element(result.rows, {}, &prof::HelpRow::gain_us);
   if (most == result.rows.end() || !(most->gain_us > 0)) return std::nullopt;
-  const std::vector<prof::Edit> edits = prof::parse_edits(edit_of(*most).toStdString());
+  const std::vector<prof::Edit> edits = prof::parse_edits(prof::edit_of(*most));
   const prof::WhatIf then = prof::what_if(causes, trace, edits);
   PathPicture picture = step_pictures(causes, trace, edits, then).back();
   picture.title = QObject::tr("for example without %1: %2 less a step").arg(text(most->name), step_time_text(then.saved_us()));

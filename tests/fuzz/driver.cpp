@@ -1,10 +1,10 @@
 // Runs a fuzz target without a fuzzing engine: first every seed as it is, then random changes of them, for some
 // seconds.
 //
-//   fuzz_idx [--seconds N] [--seed N] FOLDER|FILE...
+//   fuzz_targets TARGET [--seconds N] [--seed N] FOLDER|FILE...
 //
 // WARPSIGHT_FUZZ_SECONDS sets the time as well. An input may take 25 s and 2 GB. An input that kills the target is kept
-// as find-<target>.bin.
+// as find-TARGET.bin.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ struct Options {
 };
 
 Bytes current;       // what the target is working on
-std::string target;  // file name of this program
+std::string target;
 
 void keep_current() {
   const std::string path = "find-" + target + ".bin";
@@ -77,7 +77,7 @@ void watch_for_finds() {
 void run_one(Bytes input) {
   current = std::move(input);
   alarm(kMostSecondsPerInput);
-  fuzz_one(current.data(), current.size());
+  ws::fuzz::targets().at(target)(current.data(), current.size());
   alarm(0);
 }
 
@@ -104,7 +104,7 @@ std::vector<Bytes> read_seeds(const std::vector<fs::path>& inputs) {
 Options read_options(int count, char** words) {
   Options options;
   if (const char* seconds = std::getenv("WARPSIGHT_FUZZ_SECONDS")) options.seconds = std::atof(seconds);
-  for (int i = 1; i < count; ++i) {
+  for (int i = 2; i < count; ++i) {
     const std::string word = words[i];
     if (word == "--seconds" && i + 1 < count)
       options.seconds = std::atof(words[++i]);
@@ -132,11 +132,11 @@ uint64_t run_mutations(const std::vector<Bytes>& seeds, const Options& options) 
 }  // namespace
 
 int main(int count, char** words) {
-  target = fs::path(words[0]).filename().string();
+  target = count > 1 ? words[1] : "";
   const Options options = read_options(count, words);
   const std::vector<Bytes> seeds = read_seeds(options.inputs);
-  if (seeds.empty()) {
-    std::fprintf(stderr, "usage: %s [--seconds N] [--seed N] FOLDER|FILE...\n", words[0]);
+  if (seeds.empty() || !ws::fuzz::targets().contains(target)) {
+    std::fprintf(stderr, "usage: %s TARGET [--seconds N] [--seed N] FOLDER|FILE...\n", words[0]);
     return 2;
   }
   watch_for_finds();

@@ -1,5 +1,7 @@
-// The entry that libFuzzer calls; with other compilers driver.cpp takes its place.
+// The entry that libFuzzer calls in a program of one target; with other compilers driver.cpp takes its place.
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count);
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) { return fuzz_one(bytes, count); }
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
+  return ws::fuzz::targets().begin()->second(bytes, count);
+}

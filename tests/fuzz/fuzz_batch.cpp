@@ -3,7 +3,7 @@
 #include "profiling/trace/batch_codec.h"
 #include "tests/fuzz/fuzz_trace.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(batch) {
   try {
     ws::prof::Trace trace;
     append(trace, ws::prof::decode_batch({reinterpret_cast<const char*>(bytes), count}));

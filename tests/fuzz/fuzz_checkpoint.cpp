@@ -27,7 +27,7 @@ void seal(std::string& bytes) {
 
 }  // namespace
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(checkpoint) {
   std::string file(reinterpret_cast<const char*>(bytes), count);
   parse(file);
   if (count < sizeof(uint32_t)) return 0;

@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_trace.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(chrome) {
   try {
     const auto* text = reinterpret_cast<const char*>(bytes);
     ws::fuzz::check_trace(ws::prof::parse_chrome({text, count}).trace);

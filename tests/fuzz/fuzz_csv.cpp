@@ -22,7 +22,7 @@ void check(const ws::data::Dataset& set, const ws::data::Split& split) {
 
 }  // namespace
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(csv) {
   try {
     ws::PackedReader reader("fuzz", {bytes, count});
     const ws::data::CsvTable table = ws::data::read_csv(reader);

@@ -7,7 +7,7 @@
 #include "profiling/base/json_input.h"
 #include "tests/fuzz/fuzz.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(experiment) {
   try {
     const auto object = ws::parse_json({reinterpret_cast<const char*>(bytes), count}, "fuzz");
     const ws::app::ExperimentSpec spec = ws::app::experiment_from_json(object);

@@ -36,7 +36,7 @@ void check_values(const Expression& expression) {
 
 }  // namespace
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(expression) {
   try {
     const auto expression = Expression::parse({reinterpret_cast<const char*>(bytes), count});
     require(!expression.steps().empty() && expression.steps().size() <= 256, "at most 256 operations");

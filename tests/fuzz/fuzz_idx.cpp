@@ -23,7 +23,7 @@ void read_labels(const uint8_t* bytes, size_t count) {
 
 }  // namespace
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(idx) {
   for (const auto read : {read_images, read_labels}) {
     try {
       read(bytes, count);

@@ -7,7 +7,7 @@
 #include "profiling/base/json_input.h"
 #include "tests/fuzz/fuzz.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(lab) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), count);
   try {
     const auto spec = ws::lab::lab_spec_from_json(ws::parse_json(text, "fuzz"));

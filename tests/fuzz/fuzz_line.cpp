@@ -8,7 +8,7 @@
 #include "profiling/base/failure.h"
 #include "tests/fuzz/fuzz.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(line) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), count);
   try {
     const ws::app::RemoteAddress address = ws::app::parse_remote(std::string("ssh://").append(text));

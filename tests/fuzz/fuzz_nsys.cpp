@@ -3,7 +3,7 @@
 #include "profiling/formats/trace_formats.h"
 #include "tests/fuzz/fuzz_trace.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(nsys) {
   const ws::fuzz::BytesAsFile file(".sqlite", bytes, count);
   try {
     ws::fuzz::check_trace(ws::prof::import_nsys(file.path()).trace);

@@ -3,7 +3,7 @@
 #include "profiling/formats/trace_formats.h"
 #include "tests/fuzz/fuzz_trace.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(perfetto) {
   try {
     ws::fuzz::check_trace(
         ws::prof::parse_perfetto({reinterpret_cast<const char*>(bytes), count}, "trace.pftrace").trace);

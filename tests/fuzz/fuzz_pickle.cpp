@@ -3,7 +3,7 @@
 #include "profiling/formats/trace_formats.h"
 #include "tests/fuzz/fuzz_trace.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(pickle) {
   try {
     const ws::prof::RunData run =
         ws::prof::parse_memory_snapshot({reinterpret_cast<const char*>(bytes), count}, "snapshot.pickle");

@@ -33,7 +33,7 @@ prof::RunData rank_from(const Head& head, size_t rank, std::string_view bytes) {
 
 }  // namespace
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(ranks) {
   Head head;
   if (count < sizeof head) return 0;
   std::memcpy(&head, bytes, sizeof head);

@@ -5,7 +5,7 @@
 #include "profiling/formats/convert.h"
 #include "tests/fuzz/fuzz_trace.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(report) {
   const ws::fuzz::BytesAsFile file(".wsrun", bytes, count);
   try {
     const ws::prof::RunData run = ws::prof::import_run(file.path());

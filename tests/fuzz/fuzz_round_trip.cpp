@@ -4,7 +4,7 @@
 #include "profiling/formats/convert.h"
 #include "tests/fuzz/fuzz_trace.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(round_trip) {
   const auto* text = reinterpret_cast<const char*>(bytes);
   ws::prof::RunData run;
   try {

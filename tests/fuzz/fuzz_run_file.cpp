@@ -3,7 +3,7 @@
 #include "profiling/run_file/run_file.h"
 #include "tests/fuzz/fuzz_trace.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(run_file) {
   const ws::fuzz::BytesAsFile file(".wsrun", bytes, count);
   try {
     ws::prof::RunFileReader reader(file.path());

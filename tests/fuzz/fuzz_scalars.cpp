@@ -3,7 +3,7 @@
 #include "profiling/formats/scalars.h"
 #include "tests/fuzz/fuzz.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(scalars) {
   try {
     const ws::prof::RunData run = ws::prof::parse_scalars_csv({reinterpret_cast<const char*>(bytes), count});
     ws::fuzz::require(run.metrics.size() <= count, "no more rows than bytes");

@@ -6,7 +6,7 @@
 #include "profiling/base/failure.h"
 #include "tests/fuzz/fuzz.h"
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(spec) {
   try {
     const ws::RunSpec spec = ws::parse_spec({reinterpret_cast<const char*>(bytes), count});
     ws::fuzz::require(ws::parse_spec(ws::spec_text(spec)) == spec, "what was read can be written and read again");

@@ -36,7 +36,7 @@ void print_tables(const prof::RunData& run) {
 
 }  // namespace
 
-int fuzz_one(const uint8_t* bytes, size_t count) {
+FUZZ_TARGET(tables) {
   prof::RunData run;
   try {
     prof::append(run.trace, prof::decode_batch({reinterpret_cast<const char*>(bytes), count}));

@@ -456,7 +456,7 @@ void TimelineFollowTest::evaluationIsNoPartOfAStep() {
     trace.append(phases, span_at(trace, now + 99'000, 50'000'000, SpanKind::Phase, "evaluate", 0));
     now += 50'000'000;
   }
-  const StepSplit split = split_of(trace, trace, {.until = trace.last_time()}, 20, 0);
+  const StepSplit split = split_of({trace, trace, {.per_epoch = 20}}, {.until = trace.last_time()}, 0);
   QVERIFY2(std::abs(split.wall_us - 100) < 1, qPrintable(QString::number(split.wall_us)));
   double sum = 0;
   for (const SplitPart& part : split.parts) sum += part.us;
@@ -464,7 +464,7 @@ void TimelineFollowTest::evaluationIsNoPartOfAStep() {
   QCOMPARE(split.parts.front().meaning, prof::Meaning::Matrix);
   QVERIFY(std::abs(split.parts.front().us - 60) < 1);
   // Steps whose records are not in yet would look idle.
-  QVERIFY(split_of(trace, trace, {.until = 10 * 100'000}, 20, 0).steps <= 10);
+  QVERIFY(split_of({trace, trace, {.per_epoch = 20}}, {.until = 10 * 100'000}, 0).steps <= 10);
 }
 
 // What the timeline follows, and of which it keeps the last seconds, is the run in the header.

@@ -126,6 +126,7 @@ void fit_columns(QTableView& table, const TableModel& model) {
   const int columns = model.columnCount(), rows = std::min(model.rowCount(), kRowsMeasured);
   int names = -1, taken = 0;
   for (int c = 0; c < columns; ++c) {
+    if (table.isColumnHidden(c)) continue;
     if (names < 0 && model.table().columns[static_cast<size_t>(c)].kind == Table::Kind::Text) {
       names = c;
       continue;

@@ -184,7 +184,7 @@ QString step_details(const Run& run) {
   rows += wide_row(step_time_name(), step_time_text(run.stepUs()));
   if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row("spread", QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
   rows += gpu_rows(wide_row, run.trace, newest_work(run), split.busy) + tracing_row(run);
-  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1'>%2</div>").arg(theme().quiet.name(), (parts_shown.in_ms ? QObject::tr("ms, ") : QObject::tr("µs, ")) + of + split.left_out) + table(rows);
+  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-bottom:4px'>%2</div>").arg(theme().quiet.name(), (parts_shown.in_ms ? QObject::tr("ms, ") : QObject::tr("µs, ")) + of + split.left_out) + table(rows);
 }
 
 // Spans that are out of memory count only after they were read.

@@ -169,7 +169,7 @@ void WhatIfPanel::showEvent(QShowEvent* event) {
 }
 
 bool WhatIfPanel::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::Resize) fit_columns(*table_, model_);
+  if (event->type() == QEvent::Resize) fitTable();
   if (watched == list_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Delete) {
     removeEdit(list_->currentRow());
     return true;
@@ -327,6 +327,13 @@ void WhatIfPanel::fillPrediction() {
 void WhatIfPanel::fillTable() {
   model_.setTable(result_ ? help_table(*result_, proved_) : Table{});
   help_pane_->setTitle(tr("What would help most"), result_ && !result_->edits.empty() ? tr("µs a step, after the edits") : tr("µs a step; Enter adds the row as an edit"));
+  fitTable();
+}
+
+// The names matter most: a narrow table leaves out what the tooltips of the rows say, too.
+void WhatIfPanel::fitTable() {
+  constexpr int kAllColumns = 520, kKind = 1, kLess = 3;
+  for (const int column : {kKind, kLess}) table_->setColumnHidden(column, table_->viewport()->width() < kAllColumns);
   fit_columns(*table_, model_);
 }
 

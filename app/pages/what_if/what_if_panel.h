@@ -62,6 +62,7 @@ class WhatIfPanel : public QWidget {
   void fillEdits();
   void fillPrediction();
   void fillTable();
+  void fitTable();
   QString whyNotProved() const;
   void showProof(const Proof& proof);
   void readProofs();

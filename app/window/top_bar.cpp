@@ -76,7 +76,7 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     done_ = run->summary->status == RunStatus::Finished ? 1 : 0;
   }
   setAccessibleName(tr("Progress"));
-  setAccessibleDescription(run ? run_letter(slot_) + " " + strong_ + weak_ : QString());
+  setAccessibleDescription((run ? run_letter(slot_) + " " + strong_ + weak_ : QString()).trimmed());
   setToolTip(title_);
   update();
 }

@@ -168,7 +168,8 @@ void look_at_top_bar(MainWindow& window, const QString& when, Said& said) {
 
 // "finished · 450 steps in 0.4 s"
 void look_at_progress(MainWindow& window, const Run& run, const QString& when, Said& said) {
-  const QString text = window.topBar()->findChild<ProgressCell*>()->accessibleDescription();
+  static const QRegularExpression letter("^[A-Z]+ ");
+  const QString text = window.topBar()->findChild<ProgressCell*>()->accessibleDescription().remove(letter);
   static const QRegularExpression steps(QString::fromUtf8("· ([^·]+) steps in"));
   if (const auto match = steps.match(text); match.hasMatch()) said.add(kSteps, when + " top bar", match.captured(1));
   if (run.hasChoices() && run.summary && !run.progress)

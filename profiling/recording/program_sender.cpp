@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMostWaiting = size_t{16} << 20;  // bytes beside the ring; then batches stay in the collector, which counts what it drops
 constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kMostBeginNs = 5000 * kMs, kMostStillNs = 2000 * kMs, kMostEndNs = 1000 * kMs;
+constexpr int64_t kMostBeginNs = 20'000 * kMs, kMostStillNs = 2000 * kMs, kMostEndNs = 1000 * kMs;
 
 void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 

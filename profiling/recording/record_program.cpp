@@ -107,7 +107,7 @@ constexpr int kSliceMs = 10;
 
 // A process that was killed while its recording began leaves an empty file, which its writer takes or leaves at once.
 void wait_for_writer(const std::string& path) {
-  for (int ms = 0; ms < 1000 && fs::exists(path) && !holds_something(path); ms += kSliceMs) usleep(kSliceMs * 1000);
+  for (int ms = 0; ms < 10'000 && fs::exists(path) && !holds_something(path); ms += kSliceMs) usleep(kSliceMs * 1000);
 }
 
 // Other processes of a program may end shortly after the first, or continue without it.

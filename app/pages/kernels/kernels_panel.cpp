@@ -61,7 +61,7 @@ Table instances_table(const prof::Trace* trace, const std::vector<prof::FoundSpa
   for (const auto& [track, span] : spans) {
     Table::Cell step = span.step ? Table::Cell(int64_t{span.step} - 1) : Table::Cell(), begin(span.start);
     const prof::OpInfo* op = trace ? op_of(*trace, span.op) : nullptr;
-    if (!span.step && own) step.text = (op && op->phase == "evaluate" ? QObject::tr("evaluation") : QObject::tr("before the steps")).toStdString();
+    if (!span.step && own) step.text = (op && op->phase == "evaluate" ? QObject::tr("evaluation") : QObject::tr("outside of the steps")).toStdString();
     begin.text = offset_time(span.start, 1000).toStdString();
     table.rows.push_back({{static_cast<double>(span.duration) / 1000, step, begin}});
   }

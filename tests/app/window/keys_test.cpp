@@ -375,7 +375,7 @@ void KeysTest::menusHaveEachEntryOnceWithItsKeys() {
   const std::function<void(const QMenu*, const QString&)> read = [&](const QMenu* menu, const QString& name) {
     for (QAction* entry : menu->actions()) {
       const QString text = entry->text().remove('&');
-      if (entry->menu()) read(entry->menu(), name);
+      if (entry->menu() && text != "Glossary") read(entry->menu(), name);  // its entries are words
       if (entry->menu() || entry->isSeparator()) continue;
       if (const auto [at, fresh] = menu_of.try_emplace(text, name); !fresh) wrong << text + ": in " + at->second + " and in " + name;
     }

@@ -212,10 +212,10 @@ void KernelsTest::executionsOutsideOfStepsAreEvaluations() {
   kernels.show();
   // The steps of the training come first, the slowest at the top. An evaluation may take longer.
   const QAbstractItemModel& rows = *panel.instances()->model();
-  QVERIFY(slowest() != "evaluation");
+  QVERIFY(slowest() != "outside of the steps");
   bool evaluations = false;
   for (int row = 0; row < rows.rowCount(); ++row) {
-    const bool one = rows.index(row, 1).data().toString() == "evaluation";
+    const bool one = rows.index(row, 1).data().toString() == "outside of the steps";
     QVERIFY2(one || !evaluations, "a step below an evaluation");
     evaluations |= one;
   }

@@ -35,6 +35,11 @@ struct ShownWhatIf {
     panel.setRun(run.get());
   }
   ~ShownWhatIf() { panel.setRun(nullptr); }
+  QTableView* helpTable() {
+    for (auto* table : panel.findChildren<QTableView*>())
+      if (table->model()->headerData(0, Qt::Horizontal).toString() == "what") return table;
+    return nullptr;
+  }
   std::unique_ptr<Run> run;
   WhatIfPanel panel;
 };
@@ -103,7 +108,7 @@ void WhatIfTest::editsOfAnotherRunAreLeftOut() {
 
 void WhatIfTest::aRowOfTheTableBecomesAnEdit() {
   ShownWhatIf shown;
-  auto* table = shown.panel.findChild<QTableView*>();
+  auto* table = shown.helpTable();
   QVERIFY(table && table->model()->rowCount() > 4);
   emit table->activated(table->model()->index(0, 0));
   QCOMPARE(shown.panel.edits().size(), 1);
@@ -155,7 +160,7 @@ void WhatIfTest::theErrorsOfProofsAreQuoted() {
   QCOMPARE(shown.panel.proofs()->proofAt(point + QPointF(60, 60)), QString());
   QVERIFY(!shown.panel.proofs()->grab().isNull());
   // The row of the waits has the error of this proof.
-  const auto* table = shown.panel.findChild<QTableView*>();
+  const auto* table = shown.helpTable();
   shown.panel.clearEdits();
   QStringList waits;
   for (int row = 0; row < table->model()->rowCount(); ++row)

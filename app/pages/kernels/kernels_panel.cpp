@@ -143,6 +143,7 @@ KernelsPanel::KernelsPanel(Focus* focus, QWidget* parent)
   style_table(*instances_, tr("Executions of the chosen kernel, slowest first"));
   instances_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   instances_->horizontalHeader()->setStretchLastSection(true);
+  instances_->horizontalHeader()->setMinimumSectionSize(64);
   instances_->setMinimumWidth(230), source_->setMinimumWidth(150), histogram_->setMinimumWidth(120);
   split->addWidget(histogram_);
   split->addWidget(instances_);

@@ -182,8 +182,15 @@ class PowerFailure : public testing::Test {
 
   // Fills `folder()` before; then the command; then the log, event by event.
   void replay(const Words& words, const Check& check, const Check& check_end) {
-    const fs::path log = base_ / "log", image = base_ / "image";
+    const fs::path log = base_ / "log";
     Disk disk(folder());
+    // Each image is a folder of its own: SQLite knows files by their inodes, and a file that is made anew may get the old number.
+    int images = 0;
+    const auto written = [&](Disk::Keep keep) {
+      const fs::path image = base_ / ("image-" + std::to_string(++images));
+      disk.write_to(image, keep, random_);
+      return image;
+    };
     run(words, folder(),
         test::with_writer({{"LD_PRELOAD", LOGGED_WRITES},
                            {"WARPSIGHT_WRITES_OF", folder()},
@@ -196,12 +203,10 @@ class PowerFailure : public testing::Test {
     int syncs = 0;
     const auto look = [&](const std::string& when) {
       int64_t now = held;
-      disk.write_to(image, Disk::Keep::Synced, random_);
-      EXPECT_EQ(check(image, now), "") << when << ", of what was synced";
+      EXPECT_EQ(check(written(Disk::Keep::Synced), now), "") << when << ", of what was synced";
       EXPECT_GE(now, held) << when << ": what was on the disk is not there any more";
       held = std::max(held, now);
-      disk.write_to(image, Disk::Keep::SyncedAndSome, random_);
-      EXPECT_EQ(check(image, now), "") << when << ", of what was synced and some more";
+      EXPECT_EQ(check(written(Disk::Keep::SyncedAndSome), now), "") << when << ", of what was synced and some more";
     };
     for (const Event& event : events) {
       const std::string number = std::to_string(syncs);
@@ -211,8 +216,7 @@ class PowerFailure : public testing::Test {
       if (HasFailure()) return;
     }
     look("at the end");
-    disk.write_to(image, Disk::Keep::Synced, random_);
-    EXPECT_EQ(check_end(image, held), "") << "a program that has ended with 0";
+    EXPECT_EQ(check_end(written(Disk::Keep::Synced), held), "") << "a program that has ended with 0";
     EXPECT_GT(syncs, 1);
     std::printf("%d syncs, %zu events\n", syncs, events.size());
   }
@@ -235,10 +239,21 @@ std::string why_not_finished(const fs::path& run) {
   return prof::RunFileReader(run).summary().status == "finished" ? "" : run.string() + " is not finished";
 }
 
+// Converting reads every block.
+std::string damage_in_a_new_process(const fs::path& run) {
+  Process program({WARPSIGHT_CLI, "convert", run.string(), run.string() + ".json"}, Process::Output::CapturedWithErrors);
+  std::string said;
+  while (const auto more = program.output(1000)) said += *more;
+  const bool whole = program.wait() == 0 && said.find("damaged") == said.npos && said.find("malformed") == said.npos;
+  return whole ? "" : said;
+}
+
 TEST_F(PowerFailure, ARunFileKeepsWhatWasOnTheDisk) {
   replay({"train", "iris", "--set", "exec.device=cpu", "--set", "train.epochs=2000", "--no-output", "--run", "t.wsrun", "--trace", "full"},
          [](const fs::path& folder, int64_t& held) {
-           const std::string why = why_run_is_damaged(folder / "t.wsrun");
+           std::string why = why_run_is_damaged(folder / "t.wsrun");
+           // SQLite in this process has seen some of these files before. After a power failure nobody has.
+           if (!why.empty()) why = damage_in_a_new_process(folder / "t.wsrun");
            if (why.empty()) held = steps_in(folder / "t.wsrun");
            return why;
          },

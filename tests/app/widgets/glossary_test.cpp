@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/charts/split_pane.h"
+#include "app/pages/live/live_page.h"
 #include "app/widgets/glossary.h"
 #include "app/workspace/shipped_runs.h"
 #include "tests/app/support/window_home.h"
@@ -133,7 +134,7 @@ void GlossaryTest::aPaintedWordHasATip() {
   window->openFiles({shipped_run("mnist-direct")});
   QTRY_VERIFY(window->workspace()->library()->ticked().size() == 1 && window->workspace()->library()->ticked()[0]->loaded);
   settle();
-  auto* pane = window->findChild<SplitPane*>();
+  auto* pane = window->findChild<LivePage*>()->split();
   pane->grab();
   QStringList tips;
   for (int y = 0; y < pane->height(); y += 6)

@@ -86,7 +86,7 @@ QVariant TableModel::headerData(int section, Qt::Orientation orientation, int ro
   const Table::Column& column = table_.columns[static_cast<size_t>(section)];
   if (role == Qt::DisplayRole) return text(column.unit.empty() ? column.name : column.name + ", " + column.unit);
   const Word* word = role == Qt::ToolTipRole || role == Qt::FontRole ? word_of(text(column.name)) : nullptr;
-  if (role == Qt::FontRole && word) return word_font(heading_font(), word->name);
+  if (role == Qt::FontRole && word) return word_font({}, word->name);  // all but the line is as in the other headings
   if (role == Qt::ToolTipRole && word) return word_tip(*word) + (column.tip.empty() ? QString() : "<br>" + text(column.tip).toHtmlEscaped());
   if (role == Qt::ToolTipRole && !column.tip.empty()) return text(column.tip);
   if (role == Qt::TextAlignmentRole) return alignment(isLeft(section));

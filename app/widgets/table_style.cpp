@@ -65,7 +65,7 @@ void style_table(QTableView& table, const QString& name) {
   table.horizontalHeader()->setFixedHeight(kHeaderHeight);
   table.horizontalHeader()->setHighlightSections(false);
   table.horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  table.horizontalHeader()->setFont(heading_font());
+  table.horizontalHeader()->setFont(ui_font(11));
   table.horizontalHeader()->setTextElideMode(Qt::ElideRight);
 }
 
@@ -97,7 +97,5 @@ void style_panel_title(QLabel& title) {
   title.setAutoFillBackground(true);
   title.setBackgroundRole(QPalette::AlternateBase);
 }
-
-QFont heading_font() { return ui_font(11); }
 
 }  // namespace ws::app

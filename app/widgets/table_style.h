@@ -1,6 +1,5 @@
 // The style of tables, backgrounds and titles, which the pages share.
 #pragma once
-#include <QFont>
 #include <QTableView>
 
 class QLabel;
@@ -21,7 +20,5 @@ void style_panel_title(QLabel& title);
 constexpr int kMeaningRole = Qt::UserRole + 1;
 constexpr int kSectionRole = Qt::UserRole + 2;  // True: the row is a heading
 constexpr int kSortRole = Qt::UserRole + 3;
-
-QFont heading_font();  // of the headings of a table
 
 }  // namespace ws::app

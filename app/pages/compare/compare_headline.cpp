@@ -192,7 +192,7 @@ void CompareHeadline::showVerdict(const ComparedRuns& compared) {
   const auto number = [&](double value) { return fixed_text(value, time.a.decimals); };
   const auto rounded = [&](double noise) { return noise < 100 ? number(noise) : count_text(std::llround(noise / 10) * 10); };
   if (!differs)
-    return times_->setWords(tr("Step time, median: %1 and %2 %3. The steps vary so much that no difference can be told.")
+    return times_->setWords(tr("Step time, median: %1 and %2 %3. The steps vary so much that no difference can be seen.")
                                .arg(number(time.a.value.value), number(time.b.value.value), QString::fromStdString(time.a.unit)));
   times_->setWords(tr("Step time, median: %1 → %2 %5, %3%4 %5")
                       .arg(number(time.a.value.value), number(time.b.value.value), delta > 0 ? "+" : "", number(delta),

@@ -85,16 +85,17 @@ class Refused : public Failure {
 
 constexpr const char* kLogName = "SELECT name FROM log_name";
 
-// The name in the file itself, whatever the log says.
-std::string log_name_in(const std::string& path) {
+// Whether the file itself, whatever the log says, has another name or none. A file in which only a part of a checkpoint
+// arrived, because the machine lost its power, may show no name: then its log is what makes it whole.
+bool has_another_name(const std::string& path, const std::string& name) {
   const std::unique_ptr<sqlite3, int (*)(sqlite3*)> file(open_handle(path, SQLITE_OPEN_READONLY, true), sqlite3_close_v2);
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(file.get(), kLogName, -1, &statement, nullptr) != SQLITE_OK) return {};
-  const bool found = sqlite3_step(statement) == SQLITE_ROW;
-  const auto* const text = found ? reinterpret_cast<const char*>(sqlite3_column_text(statement, 0)) : nullptr;
-  std::string name = text ? text : "";
+  int code = sqlite3_prepare_v2(file.get(), kLogName, -1, &statement, nullptr);
+  if (code == SQLITE_OK) code = sqlite3_step(statement);
+  const auto* const text = code == SQLITE_ROW ? reinterpret_cast<const char*>(sqlite3_column_text(statement, 0)) : nullptr;
+  const bool other = !text || name != text;
   sqlite3_finalize(statement);
-  return name;
+  return other && code != SQLITE_CORRUPT;
 }
 
 // Somebody moved another file over one that was being written: the log that lies beside it belongs to the file that is gone.
@@ -102,7 +103,7 @@ std::string log_name_in(const std::string& path) {
 bool log_is_foreign(const std::string& path) {
   if (bytes_of_log(path) == 0) return false;
   const std::string said = said_by_owner(path);
-  return !said.empty() && said != log_name_in(path);
+  return !said.empty() && has_another_name(path, said);
 }
 
 int try_to_read(sqlite3* handle) {

@@ -7,14 +7,19 @@
 
 namespace ws::test {
 
+// Programs that were just ended may still take their files out of the folder.
+inline void remove_folder(const std::filesystem::path& folder) {
+  std::error_code gone;
+  for (int i = 0; i < 20 && std::filesystem::exists(folder, gone); ++i) std::filesystem::remove_all(folder, gone);
+}
+
 class OwnFolder {
  public:
   OwnFolder() { std::filesystem::create_directories(path_); }
   OwnFolder(const OwnFolder&) = delete;
   OwnFolder& operator=(const OwnFolder&) = delete;
   ~OwnFolder() {
-    std::error_code none;
-    if (getpid() == process_) std::filesystem::remove_all(path_, none);  // not in a forked child
+    if (getpid() == process_) remove_folder(path_);  // not in a forked child
   }
   const std::filesystem::path& path() const { return path_; }
 

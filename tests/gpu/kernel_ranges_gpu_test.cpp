@@ -13,6 +13,7 @@
 #include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
+#include "tests/support/own_file.h"
 
 namespace ws::prof {
 namespace {
@@ -27,7 +28,7 @@ class KernelRanges : public ::testing::Test {
     said_ = folder_ / "said";
   }
   void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+    if (!folder_.empty()) test::remove_folder(folder_);
   }
   void record(const std::string& mode) {
     const std::string file = folder_ / "run.wsrun";

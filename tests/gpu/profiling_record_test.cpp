@@ -17,6 +17,7 @@
 #include "profiling/recording/record_program.h"
 #include "profiling/base/failure.h"
 #include "profiling/run_file/run_file.h"
+#include "tests/support/own_file.h"
 
 namespace ws::prof {
 namespace {
@@ -39,7 +40,7 @@ class Recording : public ::testing::Test {
     std::filesystem::create_directories(folder_);
     file_ = folder_ / "run.wsrun";
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { test::remove_folder(folder_); }
 
   static void need_gpu() {
     int devices = 0;

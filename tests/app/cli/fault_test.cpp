@@ -19,6 +19,7 @@
 #include "engine/train/checkpoint.h"
 #include "profiling/base/process.h"
 #include "tests/app/support/whole_run.h"
+#include "tests/support/own_file.h"
 #include "tests/support/preloaded_writer.h"
 #include "tests/support/sanitizers.h"
 
@@ -129,11 +130,11 @@ class Faults : public testing::Test {
  protected:
   void SetUp() override {
     if (test::kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer does not start with a preloaded library that replaces malloc.";
-    fs::remove_all(folder_);
+    test::remove_folder(folder_);
     fs::create_directories(folder_ / "made");
   }
   void TearDown() override {
-    if (!HasFailure()) fs::remove_all(folder_);
+    if (!HasFailure()) test::remove_folder(folder_);
   }
 
   void walk(const Scenario& scenario) {
@@ -160,7 +161,7 @@ class Faults : public testing::Test {
     const Outcome out = run(scenario.words, here, failing("count", log), scenario.program);
     EXPECT_EQ(out.code, 0) << scenario.name << " without a fault: " << out.said;
     EXPECT_EQ(scenario.why_incomplete(here), "") << scenario.name << " without a fault";
-    fs::remove_all(here);
+    test::remove_folder(here);
     return calls_in(log);
   }
 
@@ -195,7 +196,7 @@ class Faults : public testing::Test {
         wrong = "the next run leaves " + rest;
     }
     if (wrong.empty()) {
-      fs::remove_all(here);
+      test::remove_folder(here);
       fs::remove(log);
       return;
     }

@@ -25,6 +25,7 @@
 #include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/whole_run.h"
+#include "tests/support/own_file.h"
 
 extern char** environ;
 
@@ -109,10 +110,10 @@ class Pulse {
 class Killing : public testing::Test {
  protected:
   void SetUp() override {
-    fs::remove_all(folder_);
+    test::remove_folder(folder_);
     fs::create_directories(folder_);
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override { test::remove_folder(folder_); }
   fs::path folder_ = fs::temp_directory_path() / ("warpsight-kill-" + std::to_string(getpid()));
   std::mt19937 rng_{20261121u + static_cast<unsigned>(number("WARPSIGHT_KILL_SEED", 0))};
   double random(double least, double most) { return std::uniform_real_distribution(least, most)(rng_); }

@@ -498,7 +498,7 @@ TEST(Following, EachProcessHasAFileThatOpensEverywhere) {
   EXPECT_EQ(claim_file(folder + "plain"), folder + "plain");
   EXPECT_EQ(claim_file(folder + "plain"), folder + "plain." + number + ".wsrun");
   EXPECT_THROW(claim_file("/no/such/folder/out.wsrun"), Failure);
-  std::filesystem::remove_all(folder);
+  test::remove_folder(folder);
 }
 
 // A program of several processes is killed: the files of ended processes are ended, a living process keeps its file.
@@ -532,7 +532,7 @@ TEST(Following, TheFilesOfAllProcessesAreEnded) {
   EXPECT_TRUE(is_still_written(wanted[3]));
   for (const char* other : {"out.7.wsrun", "outer.8.wsrun", "out.x8.wsrun"})
     EXPECT_EQ(read_run_summary(folder + other).status, "running") << other;
-  std::filesystem::remove_all(folder);
+  test::remove_folder(folder);
 }
 
 TEST(Following, WithoutAFollowerNothingHappens) {

@@ -78,7 +78,7 @@ TEST(RecordNvtx, RanksThatShareAProcessHaveStepsAndRangesOfTheirOwn) {
   EXPECT_GT(ranges[1], 3 * each);
   EXPECT_EQ(rank_of_steps(trace), 0) << "a step of the run is what one rank does";
   std::filesystem::remove(file);
-  std::filesystem::remove_all(file + "-out");
+  test::remove_folder(file + "-out");
 }
 
 // Stacks of all threads, outermost first, and the time in each.

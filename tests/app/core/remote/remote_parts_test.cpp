@@ -21,6 +21,7 @@
 #include "app/core/remote/update_codec.h"
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/failure.h"
+#include "tests/support/own_file.h"
 
 namespace ws::app {
 namespace {
@@ -246,7 +247,7 @@ TEST(ShortLogOf, ALetterThatIsCutWaitsForItsEnd) {
 class Folder : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(path_ + "/.jobs/a"); }
-  void TearDown() override { fs::remove_all(path_); }
+  void TearDown() override { test::remove_folder(path_); }
   std::string path_ = (fs::temp_directory_path() / ("warpsight-remote-" + std::to_string(getpid()))).string();
 };
 

@@ -17,6 +17,7 @@
 #include "tests/support/machine.h"
 #include "tests/support/made_job.h"
 #include "tests/support/network.h"
+#include "tests/support/own_file.h"
 
 namespace ws::app {
 namespace {
@@ -40,7 +41,7 @@ std::string child_of(pid_t process) {
 class Watch : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override { test::remove_folder(folder_); }
   RemoteAddress line(double ms, double bits_a_s) const {
     return parse_remote("pipe:exec " WARPSIGHT_SLOW_LINE " " + std::to_string(ms) + " " + std::to_string(bits_a_s) +
                         " 0 " WARPSIGHT_CLI " serve --folder " + folder_.string());

@@ -16,6 +16,7 @@
 #include "engine/train/schedule.h"
 #include "engine/train/trainer.h"
 #include "profiling/formats/convert.h"
+#include "tests/support/own_file.h"
 
 namespace ws::app {
 namespace {
@@ -55,7 +56,7 @@ class Torch : public testing::Test {
     spec_.train.epochs = 2;
     spec_.exec.launch = Launch::Graph;
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override { test::remove_folder(folder_); }
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
   std::string script(const std::string& text) {
     std::ofstream(at("script.py")) << text;

@@ -40,7 +40,7 @@ RunSpec small_spec() {
 class Recording : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override { test::remove_folder(folder_); }
   std::string path(const char* name) const { return (folder_ / name).string(); }
   fs::path folder_ = test::own_file("recording");
   data::Dataset data_ = test::random_data(50, 6, 3, true);  // 4 steps an epoch

@@ -274,6 +274,11 @@ void DetailsPanel::follow(const QUrl& link) {
   if (run && link.scheme() == "op") focus_->reveal(OpChoice{run, static_cast<prof::OpTag>(link.path().toUInt())});
 }
 
+void DetailsPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  refreshSteps();
+}
+
 void DetailsPanel::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   if (event->oldSize().width() != event->size().width()) soon_.start();

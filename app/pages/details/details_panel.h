@@ -20,9 +20,11 @@ class DetailsPanel : public QWidget {
  public:
   explicit DetailsPanel(Focus* focus, QWidget* parent = nullptr);
   QString html() const { return html_; }
+  bool settled() const { return !soon_.isActive() && !steps_.isActive(); }  // shows the newest figures
   void setRuns(const std::vector<Run*>& runs);  // the runs to describe while nothing is selected
 
  protected:
+  void showEvent(QShowEvent*) override;
   void resizeEvent(QResizeEvent*) override;
   void changeEvent(QEvent*) override;
 

@@ -433,7 +433,8 @@ class ViewsAgreeTest : public QObject, WindowHome {
     show_tab(window, "Live");
     (void)QTest::qWaitFor([&] {
       const QList<CurvePane*> charts = window.findChild<LivePage*>()->findChildren<CurvePane*>();
-      return std::ranges::none_of(charts, [](const CurvePane* chart) { return chart->isVisible() && chart->dirty(); });
+      return window.findChild<DetailsPanel*>()->settled() &&
+             std::ranges::none_of(charts, [](const CurvePane* chart) { return chart->isVisible() && chart->dirty(); });
     }, 60'000);
     look_at_top_bar(window, when, said);
     look_at_progress(window, run, when, said);

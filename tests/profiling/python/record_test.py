@@ -782,7 +782,7 @@ class Torch(Recorded):
         # Frames come and go in two threads while they are sampled: CPython 3.11 crashes where Python code walks them.
         text = (
             "import threading, time, warpsight\nwarpsight.log(begins=1)\ndef f(n): return f(n - 1) if n else 0\n"
-            "def work():\n    while time.thread_time() < 0.7: f(60)\n"
+            "def work():\n    end = time.thread_time() + 0.6\n    while time.thread_time() < end: f(60)\n"
             "t = [threading.Thread(target=work) for _ in range(2)]\nfor x in t: x.start()\nfor x in t: x.join()\n"
         )
         self.assertEqual(self.record([TORCH, self.write("busy.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
@@ -1098,8 +1098,9 @@ class Planted(Recorded):
 
 SPIN = """
 import threading, time, warpsight
-def inner():
-    while time.thread_time() < 0.25: pass
+def inner(seconds=0.25):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
 def hot(): inner()
 warpsight.log(begins=1)
 other = threading.Thread(target=inner, name="second")
@@ -1169,15 +1170,14 @@ class Frames(Recorded):
     def test_a_thread_that_is_seen_before_it_has_its_name_gets_it(self):
         """It runs Python a while before `threading` knows it, as any thread does on a busy machine."""
         late = "class Late(threading.Thread):\n    def _set_ident(self):\n        inner()\n        super()._set_ident()\n"
-        text = SPIN.replace("def inner():\n    while time.thread_time() < 0.25", "def inner(end=0.25):\n    while time.thread_time() < end")
-        text = text.replace("other = threading.Thread(target=inner,", late + "other = Late(target=inner, args=(0.5,),")
+        text = SPIN.replace("other = threading.Thread(target=inner,", late + "other = Late(target=inner, args=(0.5,),")
         done = self.record([PYTHON, self.write("late.py", text)], PYTHONPATH=PACKAGE)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual({row for row, *_ in self.events() if row.startswith("samples of ")}, {"samples of MainThread", "samples of second"})
 
     def test_native_frames_stand_inside_the_line_that_called_them(self):
         text = "import hashlib, time, warpsight\nwarpsight.log(begins=1)\ndata = bytes(3_000_000)\ndef work(): hashlib.sha256(data)\n"
-        path = self.write("native.py", text + "while time.thread_time() < 0.5: work()\n")
+        path = self.write("native.py", text + "end = time.thread_time() + 0.4\nwhile time.thread_time() < end: work()\n")
         for level in ("lines", "modules"):
             self.assertEqual(self.record([PYTHON, path], level, PYTHONPATH=PACKAGE).returncode, 0)
             native = {name for row, name, _, _ in self.events() if re.search(r"\(lib[a-z]+\.so[.0-9]*\)", name)}
@@ -1404,13 +1404,13 @@ try:
     import _interpreters as other
 except ImportError:
     import _xxsubinterpreters as other
-code = "import time\\nwhile time.thread_time() < 0.8: pass\\nprint(9, flush=True)"
-def spin():
-    while time.thread_time() < 0.8: pass
+code = "import time\\nend = time.thread_time() + 0.6\\nwhile time.thread_time() < end: pass\\nprint(9, flush=True)"
+def spin(end):
+    while time.thread_time() < end: pass
 warpsight.log(begins=1)
 one = other.create()
 thread = threading.Thread(target=lambda: other.run_string(one, code))
-thread.start(), spin(), thread.join()
+thread.start(), spin(time.thread_time() + 0.6), thread.join()
 other.destroy(one)
 print("end")
 """
@@ -1467,7 +1467,7 @@ class Strange(Recorded):
     def test_a_pytorch_that_is_not_imported_delays_nothing(self):
         self.write("torch/__init__.py", "raise SystemExit('imported')\n")
         text = (
-            "import os, time\ndef early():\n    while time.thread_time() < 0.7: pass\nearly()\nmaps = open('/proc/self/maps').read()\n"
+            "import os, time\ndef early():\n    end = time.thread_time() + 0.6\n    while time.thread_time() < end: pass\nearly()\nmaps = open('/proc/self/maps').read()\n"
             "print([name in maps for name in ('libwarpsight_inject', 'libcupti', 'libcudart')])\n"
         )
         done = self.record([PYTHON, self.write("program.py", text)], PYTHONPATH=self.folder)

@@ -85,8 +85,8 @@ class Refused : public Failure {
 
 constexpr const char* kLogName = "SELECT name FROM log_name";
 
-// Whether the file itself, whatever the log says, has another name or none. A file in which only a part of a checkpoint
-// arrived, because the machine lost its power, may show no name: then its log is what makes it whole.
+// The file itself, whatever its log says, has another name or none. Where the machine lost its power in the middle of a
+// checkpoint, the name may be unreadable: then the log is what makes the file whole.
 bool has_another_name(const std::string& path, const std::string& name) {
   const std::unique_ptr<sqlite3, int (*)(sqlite3*)> file(open_handle(path, SQLITE_OPEN_READONLY, true), sqlite3_close_v2);
   sqlite3_stmt* statement = nullptr;

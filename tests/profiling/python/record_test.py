@@ -295,13 +295,13 @@ class Package(Recorded):
         self.assertEqual(logged, [(0, 3.0), (7, 4.0), (0, 7.0), (9, 9.0)], "the last value while a step lasts")
 
     def test_keys_and_passwords_are_not_kept(self):
-        command = [PYTHON, self.write("p.py", "import time; time.sleep(0.5)"), "--api-key", "topsecret7", "hf_AbCdEfGh0123456789"]
-        self.record(command)
+        command = [PYTHON, self.write("p.py", "import warpsight; warpsight.log(begins=1)"), "--api-key", "topsecret7", "hf_AbCdEfGh0123456789"]
+        self.record(command, PYTHONPATH=PACKAGE)
         with open(os.path.join(self.folder, "r.wsrun"), "rb") as file:
             kept = file.read()
         self.assertIn(b"--api-key", kept)
         self.assertFalse(b"topsecret7" in kept or b"hf_AbCdEfGh" in kept)
-        self.run_plain([CLI, "record", "--no-live", "--no-command", "--run", "n.wsrun", "--"] + command)
+        self.run_plain([CLI, "record", "--no-live", "--no-command", "--run", "n.wsrun", "--"] + command, PYTHONPATH=PACKAGE)
         with sqlite3.connect(os.path.join(self.folder, "n.wsrun")) as file:
             keys = {key for (key,) in file.execute("SELECT key FROM meta")}
         self.assertIn("record_level", keys)
@@ -1671,14 +1671,14 @@ class Strange(Recorded):
         self.assertNotIn("nothing more is recorded", done.stderr, "a limit that the program sets is not for its recording")
 
     def test_a_recorded_program_keeps_most_of_its_address_space(self):
-        path = self.write("space.py", "import time\ntime.sleep(0.4)\nprint([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmSize')][0])\n")
-        alone = int(self.run_plain([PYTHON, path]).stdout)
-        done = self.record([PYTHON, path], level="lines")
+        path = self.write("space.py", "import warpsight\nwarpsight.log(begins=1)\nprint([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmSize')][0])\n")
+        alone = int(self.run_plain([PYTHON, path], PYTHONPATH=PACKAGE).stdout)
+        done = self.record([PYTHON, path], level="lines", PYTHONPATH=PACKAGE)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertLess(int(done.stdout) - alone, 125_000, "KiB: the ring of 16 MiB, the library, our stacks, and a heap of 64 MiB of the one Python thread")
         # Where address space is limited, the C library makes no such heap.
         os.remove(os.path.join(self.folder, "r.wsrun"))
-        done = self.record(["sh", "-c", f"ulimit -v {alone + 60_000}; exec \"$0\" \"$1\"", PYTHON, path], level="lines")
+        done = self.record(["sh", "-c", f"ulimit -v {alone + 60_000}; exec \"$0\" \"$1\"", PYTHON, path], level="lines", PYTHONPATH=PACKAGE)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertLess(int(done.stdout) - alone, 60_000)
         with sqlite3.connect(os.path.join(self.folder, "r.wsrun")) as file:

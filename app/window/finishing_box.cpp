@@ -27,7 +27,7 @@ QString what_ends(const TrainingSession& session) {
 
 Waiting waiting_for(const TrainingSession& session) {
   Waiting w;
-  w.title = QObject::tr("Finishing “%1”…").arg(session.run()->title);
+  w.title = session.run() ? QObject::tr("Finishing “%1”…").arg(session.run()->title) : QObject::tr("Finishing…");
   w.what = [&session](qint64 seconds) {
     const QString said = what_ends(session) + QObject::tr(" The window closes by itself when the run is kept.");
     return seconds > 0 ? said + QObject::tr(" %1 s").arg(seconds) : said;

@@ -2,6 +2,7 @@
 // other machines can continue beside it.
 #pragma once
 #include <QObject>
+#include <QPointer>
 #include <QTimer>
 #include <deque>
 #include <map>
@@ -125,7 +126,7 @@ class TrainingSession : public QObject {
   std::shared_ptr<RemoteMachine> machine_, trains_on_;
   std::vector<Beside> beside_;
   Job fetching_;
-  Run* run_ = nullptr;
+  QPointer<Run> run_;  // it may be deleted from the library
   std::deque<StartRequest> queue_;
   QTimer timer_, slow_steps_;
   TrainSpeed speed_ = TrainSpeed::Full;

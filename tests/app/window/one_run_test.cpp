@@ -57,6 +57,7 @@ class OneRunTest : public QObject, FilledWindow {
   void aSlowTrainingHasTheSameLosses();
   void keysGoToTheViewUnderThePointer();
   void theDeleteKeyRemovesTheCurrentRun();
+  void aDeletedRunIsNotTheOneThatTrainedLast();
 };
 
 QString OneRunTest::disagreement(MainWindow& window) {
@@ -381,6 +382,17 @@ void OneRunTest::theDeleteKeyRemovesTheCurrentRun() {
   QCOMPARE(library->runs(), std::vector{first});
   QCOMPARE(library->current(), first);
   QVERIFY2(disagreement(*window).isEmpty(), qPrintable(disagreement(*window)));
+}
+
+void OneRunTest::aDeletedRunIsNotTheOneThatTrainedLast() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const TrainingSession* session = window->workspace()->session();
+  iris(*window, 1);
+  window->train();
+  QTRY_VERIFY(session->run() && !session->busy());
+  QVERIFY(window->workspace()->library()->remove(session->run()));
+  QTRY_VERIFY(!session->run());
 }
 
 WARPSIGHT_QTEST(OneRunTest)

@@ -27,9 +27,7 @@ void LessonRunner::start(int lesson) {
   opening_ = nullptr, tried_ = nullptr, expected_ = -1;
   if (!shipped_runs_of(chosen, device->cuda).isEmpty()) return open(chosen);
   training_ = &chosen;
-  std::vector<StartRequest> requests = chosen.requests(device->cuda);
-  workspace_.choices()->setSpec(requests.front().spec);
-  workspace_.session()->startAll(std::move(requests));
+  workspace_.session()->startAll(chosen.requests(device->cuda));
 }
 
 void LessonRunner::ask() {

@@ -271,18 +271,23 @@ void MainWindow::trainAgain() {
   if (!run || workspace_.session()->busy()) return;
   // Its title may tell of changes from a later step on. The new run has them from the start, so it gets its own title.
   const bool changed = !run->changes.empty() && !run->named;
-  workspace_.choices()->setSpec(run->spec);
   workspace_.train(run->spec, changed ? QString() : run->title);
 }
 
 void MainWindow::runStarted(Run* run) {
   status_->say({}, false);
   notice_->dismiss();
-  if (!(run->spec == workspace_.choices()->spec())) workspace_.choices()->setSpec(run->spec);
+  if (!(run->spec == workspace_.choices()->spec())) takeChoices(*run);
   workspace_.cursor()->clearCursor();
   workspace_.cursor()->setFollow(true);
   connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
   live_stack_->setCurrentWidget(live_);
+}
+
+// Setup follows what trains, and says so.
+void MainWindow::takeChoices(const Run& run) {
+  workspace_.choices()->replace(run.spec);
+  workspace_.say(tr("Setup has the choices of %1 now. “Bring back mine” in Setup returns yours.").arg(run.title), false);
 }
 
 void MainWindow::showRuns() {

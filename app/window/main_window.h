@@ -77,6 +77,7 @@ class MainWindow : public QMainWindow {
   void connectBar();
   void connectStart();
   void runStarted(Run* run);
+  void takeChoices(const Run& run);
   void stepOnce();
   void chooseFile();
   bool openOne(const QString& path);

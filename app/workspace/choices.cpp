@@ -94,6 +94,20 @@ void Choices::setSpec(const RunSpec& spec) {
   edit(spec);
 }
 
+void Choices::replace(const RunSpec& spec) {
+  if (spec == spec_) return;
+  if (!replaced()) own_ = {spec_, preset_};
+  replacement_ = spec;
+  setSpec(spec);
+}
+
+void Choices::bringBack() {
+  if (!replaced()) return;
+  const Own own = *std::exchange(own_, std::nullopt);
+  preset_ = own.preset;
+  edit(own.spec);
+}
+
 void Choices::edit(const RunSpec& spec) {
   spec_ = spec;
   emit changed();

@@ -3,6 +3,7 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ class Choices : public QObject {
   const RunSpec& preset() const { return preset_; }  // reference for "changed"
   void setSpec(const RunSpec& spec);                 // also the preset
   void edit(const RunSpec& spec);                    // the preset stays
+  // Takes the choices of a training that somebody else chose: a start, an insight, a run that is trained again. The
+  // user's own choices can be brought back.
+  void replace(const RunSpec& spec);
+  bool replaced() const { return own_ && spec_ == replacement_; }
+  void bringBack();  // the user's own choices
   void set(const QString& key, const QString& value);
   bool usePreset(const QString& name);  // returns false if there is none; `said` reports why
   void useDefaults();                   // as far as this machine can run them
@@ -57,7 +63,11 @@ class Choices : public QObject {
   QStringList fit();  // returns what was changed
   Verdict ofTable() const;
 
-  RunSpec spec_, preset_;
+  struct Own {
+    RunSpec spec, preset;
+  };
+  RunSpec spec_, preset_, replacement_;
+  std::optional<Own> own_;  // the user's choices before they were replaced
   bool cuda_ = false, cuda_known_ = false, fit_later_ = false, files_here_ = true;
   prof::TraceLevel trace_level_ = prof::TraceLevel::Full;
   TraceExtras trace_extras_;

@@ -25,7 +25,6 @@ Page insights_page(Workspace& workspace) {
   auto* tab = new InsightsTab(workspace.session());
   tab->setTrainer([&workspace, tab](const RunSpec& spec, const QString& title) {
     Run* base = tab->run();
-    workspace.choices()->setSpec(spec);
     Run* attempt = workspace.train(spec, title);
     if (attempt && base) workspace.library()->selection().compare(base->handle, attempt->handle);
     return attempt;

@@ -128,6 +128,7 @@ QWidget* SetupPanel::buildDifference() {
   take_->setProperty("link", true);
   take_->setFont(ui_font(11));
   connect(take_, &QPushButton::clicked, this, [this] {
+    if (choices_->replaced()) return choices_->bringBack();
     if (other_) choices_->setSpec(*other_);
   });
   row->addWidget(differs_, 1);
@@ -361,7 +362,15 @@ void SetupPanel::refreshNotes() {
 void SetupPanel::refreshDifference() {
   const auto changes = other_ ? diff(*other_, choices_->spec()) : std::vector<FieldChange>();
   const auto count = changes.size();
-  take_->setVisible(!running_ && count > 0);
+  const bool mine = choices_->replaced();
+  take_->setVisible(!running_ && (mine || count > 0));
+  if (mine) {
+    take_->setText(tr("Bring back mine"));
+    take_->setToolTip(tr("Your choices before these were set by a training that you did not set up here"));
+  } else if (count > 0) {
+    take_->setText(tr("Reset to %1").arg(other_letter_));
+    take_->setToolTip(tr("Sets all choices as in run %1").arg(other_letter_));
+  }
   differs_->setForegroundRole(count > 0 && !running_ ? QPalette::WindowText : QPalette::PlaceholderText);
   differs_->setToolTip({});
   if (running_) return differs_->setText(tr("Choices of the run in training"));
@@ -371,8 +380,6 @@ void SetupPanel::refreshDifference() {
                                : tr("Next differs from %2: %1 choices").arg(count).arg(other_letter_));
   differs_->setToolTip(tr("These are the choices of the next training. Against %1: %2")
                            .arg(other_letter_, changes_between(*other_, choices_->spec(), kAllChanges)));
-  take_->setText(tr("Reset to %1").arg(other_letter_));
-  take_->setToolTip(tr("Sets all choices as in run %1").arg(other_letter_));
 }
 
 QString SetupPanel::executionNote() const {

@@ -64,6 +64,7 @@ class SetupTest : public QObject, WindowHome {
   void executionReportsWhatAPersistentKernelTakes();
   void aChangedPresetReportsIt();
   void whatDiffersFromTheShownRunIsSaid();
+  void replacedChoicesComeBack();
   void ownTablesAreReadBeforeTheTraining();
   void executionIsFirstAndAboveTheFold();
   void theDockKeepsItsWidth();
@@ -221,6 +222,28 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   take->click();
   QVERIFY(choices.spec() == spec);
   QVERIFY(!take->isVisibleTo(&panel));
+}
+
+// A start, an insight or "Train again" brings choices of its own. The user's choices come back with one click.
+void SetupTest::replacedChoicesComeBack() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  TrainingSession* session = window->workspace()->session();
+  Choices* choices = window->workspace()->choices();
+  iris(*window, 2);
+  QSignalSpy ended(session, &TrainingSession::ended);
+  window->train();
+  QTRY_COMPARE(ended.count(), 1);
+  choices->set("train.epochs", "7");
+  const ws::RunSpec own = choices->spec();
+  window->trainAgain();
+  QTRY_COMPARE(ended.count(), 2);
+  QCOMPARE(choices->spec().train.epochs, 2);
+  auto* back = static_cast<QPushButton*>(named(window->findChild<SetupPanel*>(), "Bring back mine"));
+  QVERIFY(back && back->isVisible());
+  back->click();
+  QVERIFY(choices->spec() == own);
+  QVERIFY(!choices->replaced());
 }
 
 void SetupTest::executionIsFirstAndAboveTheFold() {

@@ -1,7 +1,6 @@
 #include "app/report/share_export.h"
 
 #include <QFileDialog>
-#include <QFileInfo>
 #include <utility>
 
 #include "app/core/page/share_page.h"
@@ -11,22 +10,20 @@
 
 namespace ws::app {
 
-void share_runs(const std::vector<const Run*>& runs, const QString& path, Job& job, SayOutcome say) {
+void share_runs(const std::vector<const Run*>& runs, const QString& path, Job& job, ShareEnd end) {
   std::vector<std::string> files;
   for (const Run* run : runs) {
-    if (run->path.isEmpty()) return say(QObject::tr("%1 has no file yet. Share it when it has ended.").arg(run->title), true);
+    if (run->path.isEmpty()) return end(path, QObject::tr("%1 has no file yet. Share it when it has ended.").arg(run->title));
     files.push_back(run->path.toStdString());
   }
-  if (files.empty()) return say(QObject::tr("Tick the runs of the page first."), true);
+  if (files.empty()) return end(path, QObject::tr("Tick the runs of the page first."));
   job.start([files, to = path.toStdString()](const Job::Side&) { prof::write_whole(to, share_page(files).html); },
-            [say = std::move(say), name = QFileInfo(path).fileName()](const QString& problem) {
-              say(problem.isEmpty() ? QObject::tr("Page written: %1. Open it in a browser.").arg(name) : problem, !problem.isEmpty());
-            });
+            [end = std::move(end), path](const QString& problem) { end(path, problem); });
 }
 
-void ask_and_share_runs(QWidget* parent, const std::vector<const Run*>& runs, Job& job, SayOutcome say) {
+void ask_and_share_runs(QWidget* parent, const std::vector<const Run*>& runs, Job& job, ShareEnd end) {
   const QString path = QFileDialog::getSaveFileName(parent, QObject::tr("Page to share"), "page.html", QObject::tr("Page (*.html)"));
-  if (!path.isEmpty()) share_runs(runs, path, job, std::move(say));
+  if (!path.isEmpty()) share_runs(runs, path, job, std::move(end));
 }
 
 }  // namespace ws::app

@@ -12,9 +12,9 @@ namespace ws::app {
 class Job;
 class Run;
 
-using SayOutcome = std::function<void(const QString& sentence, bool problem)>;
-void share_runs(const std::vector<const Run*>& runs, const QString& path, Job& job, SayOutcome say);
+using ShareEnd = std::function<void(const QString& path, const QString& problem)>;  // problem: empty if the page is written
+void share_runs(const std::vector<const Run*>& runs, const QString& path, Job& job, ShareEnd end);
 // Asks for the file first.
-void ask_and_share_runs(QWidget* parent, const std::vector<const Run*>& runs, Job& job, SayOutcome say);
+void ask_and_share_runs(QWidget* parent, const std::vector<const Run*>& runs, Job& job, ShareEnd end);
 
 }  // namespace ws::app

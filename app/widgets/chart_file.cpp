@@ -15,6 +15,7 @@
 #include <QSvgGenerator>
 #include <cmath>
 
+#include "app/text/units.h"
 #include "app/widgets/theme.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/whole_file.h"
@@ -144,7 +145,7 @@ QString ask_and_write(QWidget* parent, ChartPicture chart) {
   const bool picture = !path.endsWith(".csv", Qt::CaseInsensitive);
   if (picture && !ask_size(parent, chart, scale, path.endsWith(".png", Qt::CaseInsensitive))) return {};
   write_chart(chart, path, scale);
-  return QObject::tr("Written: %1").arg(QFileInfo(path).fileName());
+  return written_text(path);
 }
 
 }  // namespace ws::app

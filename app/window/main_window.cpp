@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QCloseEvent>
+#include <QDesktopServices>
 #include <QDropEvent>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -14,6 +15,7 @@
 #include <QStackedWidget>
 #include <QTabBar>
 #include <QTimer>
+#include <QUrl>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -196,6 +198,7 @@ void MainWindow::connectWorkspace() {
 
 void MainWindow::connectPages() {
   connect(&workspace_, &Workspace::said, this, &MainWindow::showSentence);
+  connect(&workspace_, &Workspace::written, this, &MainWindow::offerFile);
   connect(&workspace_, &Workspace::concluded, this, &MainWindow::conclude);
   connect(&workspace_, &Workspace::openWanted, this, [this](const QString& path) { openFile(path); });
   connect(&workspace_, &Workspace::fileWanted, this, &MainWindow::chooseFile);
@@ -407,6 +410,16 @@ void MainWindow::showOpened(Run* run) {
   else
     workspace_.library()->tickOnly(shown);
   tabs_->setCurrentIndex(0);
+}
+
+void MainWindow::offerFile(const QString& path) {
+  const auto show = [this](const QString& what) {
+    return [this, what] {
+      QDesktopServices::openUrl(QUrl::fromLocalFile(what));
+      notice_->dismiss();
+    };
+  };
+  notice_->conclude(written_text(path), {{tr("Open"), show(path)}, {tr("Show the folder"), show(QFileInfo(path).absolutePath())}});
 }
 
 // Offers a comparison at the end of a run. A lesson has its own conclusion, and an error message stays.

@@ -84,6 +84,7 @@ class MainWindow : public QMainWindow {
   bool openChoices(const QString& path);
   void useData(const QString& path);
   void showOpened(Run* run);
+  void offerFile(const QString& path);
   void conclude(const QString& line, Run* run, Run* baseline);
   void rememberFile(const QString& path);
   QStringList recentFiles() const;

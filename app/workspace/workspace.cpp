@@ -23,8 +23,7 @@ Workspace::Workspace(const QString& runs_folder, QObject* parent)
   connect(&library_, &RunLibrary::failed, this, problem);
   connect(&library_, &RunLibrary::tickedChanged, this, &Workspace::forgetFocus);
   connect(&jobs_, &LibraryJobs::failed, this, problem);
-  connect(&jobs_, &LibraryJobs::exported, this,
-          [this](const QString& path) { say(written_text(path), false); });
+  connect(&jobs_, &LibraryJobs::exported, this, &Workspace::wrote);
   connect(&jobs_, &LibraryJobs::imported, this,
           [this](const Run* run) { say(tr("Imported: %1").arg(run->title), false); });
   connect(&choices_, &Choices::traceLevelChanged, &session_, &TrainingSession::setTraceLevel);
@@ -39,6 +38,11 @@ Workspace::Workspace(const QString& runs_folder, QObject* parent)
 
 Run* Workspace::train(const RunSpec& spec, const QString& title) {
   return session_.start({spec, title, choices_.traceLevel(), false});
+}
+
+void Workspace::wrote(const QString& path) {
+  say(written_text(path), false);
+  emit written(path);
 }
 
 // What was selected in one run says nothing about the next one.

@@ -37,6 +37,7 @@ class Workspace : public QObject {
 
   // Requests of a page to the window.
   void say(const QString& sentence, bool problem) { emit said(sentence, problem); }
+  void wrote(const QString& path);  // a file that the user asked for: the window offers to open it
   void open(const QString& path) { emit openWanted(path); }  // a run, or any file that a page can read
   void chooseFile() { emit fileWanted(); }                   // asks for a file to open
   void follow(const RemoteJobInfo& job) { emit followWanted(job); }  // an experiment, a sweep or PyTorch on another machine
@@ -52,6 +53,7 @@ class Workspace : public QObject {
 
  signals:
   void said(const QString& sentence, bool problem);
+  void written(const QString& path);
   void openWanted(const QString& path);
   void recordWanted(const QStringList& command, const ws::prof::RecordOptions& options);
   void recordAgainWanted();

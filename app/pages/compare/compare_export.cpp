@@ -38,7 +38,8 @@ CompareExport::CompareExport(const ComparedRuns* compared, Views views, QWidget*
   auto* menu = new QMenu(this);
   menu->addAction(tr("Report as HTML or PDF…"), this, &CompareExport::chooseReport);
   menu->addAction(tr("Page to share…"), this, [this] {
-    ask_and_share_runs(this, {compared_->runs.begin(), compared_->runs.end()}, page_, [this](const QString& sentence, bool problem) { emit said(sentence, problem); });
+    ask_and_share_runs(this, {compared_->runs.begin(), compared_->runs.end()}, page_,
+                       [this](const QString& path, const QString& problem) { problem.isEmpty() ? emit wrote(path) : emit said(problem, true); });
   });
   menu->addSeparator();
   menu->addAction(tr("Timelines as a picture…"), this, [this] { exportChart(timelinePicture()); });
@@ -98,7 +99,7 @@ void CompareExport::exportTable(const QString& title, const QString& name, const
   if (path.isEmpty()) return;
   try {
     prof::write_whole(path.toStdString(), csv.toStdString());
-    emit said(written_text(path), false);
+    emit wrote(path);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
   }
@@ -107,7 +108,7 @@ void CompareExport::exportTable(const QString& title, const QString& name, const
 void CompareExport::writeReport(const QString& path) {
   try {
     write_report({compared_->runs.begin(), compared_->runs.end()}, path);
-    emit said(written_text(path), false);
+    emit wrote(path);
   } catch (const std::exception& failure) {
     emit said(QString::fromUtf8(failure.what()), true);
   }

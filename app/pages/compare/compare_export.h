@@ -26,6 +26,7 @@ class CompareExport : public QPushButton {
 
  signals:
   void said(const QString& sentence, bool problem);
+  void wrote(const QString& path);
 
  private:
   void chooseReport();

@@ -24,7 +24,7 @@ void export_report(Workspace& workspace, QWidget* page) {
   if (path.isEmpty()) return;
   try {
     write_report({runs.begin(), runs.end()}, path);
-    workspace.say(written_text(path), false);
+    workspace.wrote(path);
   } catch (const std::exception& problem) {
     workspace.say(QString::fromUtf8(problem.what()), true);
   }
@@ -35,6 +35,7 @@ void export_report(Workspace& workspace, QWidget* page) {
 Page compare_page(Workspace& workspace) {
   auto* tab = new CompareTab;
   QObject::connect(tab, &CompareTab::said, &workspace, &Workspace::say);
+  QObject::connect(tab, &CompareTab::wrote, &workspace, &Workspace::wrote);
   QObject::connect(&workspace, &Workspace::compareWanted, tab, [&workspace, tab] { workspace.bringToFront(tab); });
   QObject::connect(tab, &CompareTab::pairChosen, &workspace, [&workspace](const Run* baseline, const Run* current) {
     Selection& selection = workspace.library()->selection();
@@ -56,7 +57,9 @@ Page compare_page(Workspace& workspace) {
                          page_action(tab, QObject::tr("Export a page to share…"), {}, [&workspace, tab, sharing] {
                            const std::vector<Run*> runs = baseline_first(workspace.library()->ticked());
                            ask_and_share_runs(tab->window(), {runs.begin(), runs.end()}, *sharing,
-                                              [&workspace](const QString& sentence, bool problem) { workspace.say(sentence, problem); });
+                                              [&workspace](const QString& path, const QString& problem) {
+                                                problem.isEmpty() ? workspace.wrote(path) : workspace.say(problem, true);
+                                              });
                          })}});
   return page;
 }

@@ -43,6 +43,7 @@ CompareTab::CompareTab(QWidget* parent)
   export_ = new CompareExport(&compared_, {step_, waterfall_, bars_}, headline_);
   headline_->addButton(export_);
   connect(export_, &CompareExport::said, this, &CompareTab::said);
+  connect(export_, &CompareExport::wrote, this, &CompareTab::wrote);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(5, 5, 5, 5);
   column->setSpacing(5);

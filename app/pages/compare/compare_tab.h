@@ -54,6 +54,7 @@ class CompareTab : public QWidget {
 
  signals:
   void said(const QString& sentence, bool problem);
+  void wrote(const QString& path);
   void pairChosen(ws::app::Run* baseline, ws::app::Run* candidate);  // by the user
   void pinWanted(const ws::app::Run* baseline);  // nullptr: unpin
 

@@ -8,7 +8,9 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
+#include <QDesktopServices>
 #include <QTest>
+#include <QUrl>
 #include <nlohmann/json.hpp>
 
 #include "app/charts/curve_pane.h"
@@ -42,6 +44,10 @@ class WindowTest : public QObject, WindowHome {
   Q_OBJECT
  private:
   static void click(QAbstractButton* button) { QTest::mouseClick(button, Qt::LeftButton); }
+  QUrl opened_;
+
+ public slots:
+  void takeUrl(const QUrl& url) { opened_ = url; }  // instead of the desktop
 
  private slots:
   void initTestCase();
@@ -72,6 +78,7 @@ class WindowTest : public QObject, WindowHome {
   void whatIsFixedBeginsANewRun();
   void cursorIsShared();
   void closeInMidRunAsksAndKeepsTheRun();
+  void aWrittenFileCanBeOpened();
   void keptRunsComeBack();
   void weightsOutliveTheRun();
   void unreadableFilesAreSaid();
@@ -496,6 +503,23 @@ void WindowTest::cursorIsShared() {
   emit window->findChild<LivePage*>()->accuracy()->cursorMoved(middle);
   QVERIFY(window->workspace()->cursor()->cursor().has_value());
   QVERIFY(std::abs(run->stepAt(*window->workspace()->cursor()->cursor()) - middle) <= 1);
+}
+
+void WindowTest::aWrittenFileCanBeOpened() {
+  auto window = open();
+  iris(*window, 2);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+  window->train();
+  QTRY_COMPARE(ended.count(), 1);
+  QDesktopServices::setUrlHandler("file", this, "takeUrl");
+  const QString path = home_.path() + "/copy.wsrun";
+  window->saveCopyTo(path);
+  QTRY_VERIFY(window->notice()->actions().size() == 2);
+  QVERIFY2(window->notice()->text().contains("copy.wsrun") && window->notice()->text().contains(QFileInfo(home_.path()).fileName()), qPrintable(window->notice()->text()));
+  window->notice()->actions()[0]->click();
+  QCOMPARE(opened_.toLocalFile(), path);
+  QVERIFY(window->notice()->text().isEmpty());
+  QDesktopServices::unsetUrlHandler("file");
 }
 
 void WindowTest::closeInMidRunAsksAndKeepsTheRun() {

@@ -114,6 +114,7 @@ CurvePane::CurvePane(std::vector<Gauge> measures, QWidget* parent)
     menu.exec(plot_->mapToGlobal(at));
   });
   connect(plot_, &Plot::cursorMoved, this, [this](double x) { emit cursorMoved(stepOfX(x)); });
+  connect(plot_, &Plot::pointerLeft, this, &CurvePane::pointerLeft);
   connect(plot_, &Plot::zoomChanged, this, [this] { redraw(); });
   connect(this, &Pane::noteResized, this, [this] {
     showCaption();
@@ -284,8 +285,9 @@ double CurvePane::stepOfX(double x) const {
   return curves_.empty() || !curves_.front().run() ? x : curves_.front().stepOf(x);
 }
 
-void CurvePane::setCursorStep(std::optional<double> step) {
+void CurvePane::setCursorStep(std::optional<double> step, bool values) {
   cursor_step_ = step;
+  cursor_values_ = values;
   plot_->setCursor(cursorX());
   refreshLegend();
   refreshOverlay();
@@ -444,7 +446,7 @@ void CurvePane::refreshLegend() {
   }
   legend()->setItems(std::move(items));
   std::vector<PlotValue> values;
-  if (at && !legend()->showsValues())
+  if (at && cursor_values_ && !legend()->showsValues())
     for (const LegendItem& item : legend()->items()) values.push_back({item.slot, item.value});
   plot_->setValues(std::move(values));
   nameMeasure();

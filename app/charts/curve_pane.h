@@ -18,7 +18,8 @@ class CurvePane : public Pane {
   CurvePane(std::vector<Gauge> measures, QWidget* parent = nullptr);
 
   void setRuns(const std::vector<Run*>& runs);
-  void setCursorStep(std::optional<double> step);  // step of the first run
+  // A step of the first run. `values`: show the values of many runs beside the cursor, where they cover the chart.
+  void setCursorStep(std::optional<double> step, bool values = true);
   void setXAxis(XAxis axis);
   void setMeasure(Gauge measure);
   void setLogY(bool on);
@@ -35,6 +36,7 @@ class CurvePane : public Pane {
 
  signals:
   void cursorMoved(double step);  // step of the first run
+  void pointerLeft();
   void xAxisChosen(ws::app::XAxis axis);
 
  protected:
@@ -67,6 +69,7 @@ class CurvePane : public Pane {
   double smoothing_ = 0.97;
   std::vector<CurveData> curves_;
   std::optional<double> cursor_step_;
+  bool cursor_values_ = true;
   Plot* plot_;
   QPushButton* measure_button_ = nullptr;
 };

@@ -339,6 +339,12 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
   update();
 }
 
+// The values at the cursor would cover a small chart.
+void Plot::leaveEvent(QEvent* event) {
+  QCustomPlot::leaveEvent(event);
+  emit pointerLeft();
+}
+
 void Plot::mousePressEvent(QMouseEvent* event) {
   setFocus(Qt::MouseFocusReason);
   if (event->button() == Qt::LeftButton) press_ = event->pos();

@@ -52,11 +52,13 @@ class Plot : public QCustomPlot {
 
  signals:
   void cursorMoved(double x);
+  void pointerLeft();
   void zoomChanged();
 
  protected:
   void paintEvent(QPaintEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;

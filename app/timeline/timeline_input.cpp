@@ -84,6 +84,7 @@ bool TimelineInput::eventFilter(QObject*, QEvent* event) {
     case QEvent::Leave:
       rest_timer_.stop();
       hideCard();
+      model_->cursor()->leave();
       return false;
     default:
       return false;

@@ -2,6 +2,7 @@
 #pragma once
 #include <QObject>
 #include <optional>
+#include <utility>
 
 #include "profiling/trace/trace.h"
 
@@ -16,6 +17,7 @@ class TimeCursor : public QObject {
   prof::TimeNs begin() const { return begin_; }
   prof::TimeNs end() const { return end_; }
   std::optional<prof::TimeNs> cursor() const { return cursor_; }
+  bool pointed() const { return pointed_; }  // the pointer is still at the cursor: values beside it cover nothing for long
   bool follow() const { return follow_; }
 
  public slots:
@@ -25,8 +27,13 @@ class TimeCursor : public QObject {
     emit rangeChanged(begin, end);
   }
   void setCursor(ws::prof::TimeNs time) {
-    if (cursor_ == time) return;
-    cursor_ = time;
+    if (cursor_ == time && pointed_) return;
+    cursor_ = time, pointed_ = true;
+    emit cursorChanged();
+  }
+  // The pointer went elsewhere. The cursor stays, so that a menu can set a mark there.
+  void leave() {
+    if (!std::exchange(pointed_, false)) return;
     emit cursorChanged();
   }
   void clearCursor() {
@@ -50,7 +57,7 @@ class TimeCursor : public QObject {
  private:
   prof::TimeNs begin_ = 0, end_ = 1'000'000;
   std::optional<prof::TimeNs> cursor_;
-  bool follow_ = true;
+  bool follow_ = true, pointed_ = false;
 };
 
 }  // namespace ws::app

@@ -227,6 +227,9 @@ QWidget* CompareTab::buildCurves() {
     connect(pane, &CurvePane::cursorMoved, this, [this](double step) {
       for (CurvePane* each : {loss_, speed_}) each->setCursorStep(step);
     });
+    connect(pane, &CurvePane::pointerLeft, this, [this] {
+      for (CurvePane* each : {loss_, speed_}) each->setCursorStep({});
+    });
   }
   return row;
 }

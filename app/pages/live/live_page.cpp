@@ -126,6 +126,7 @@ LivePage::LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent
     connect(pane, &CurvePane::cursorMoved, this, [this](double step) {
       if (!runs_.empty()) cursor_->setCursor(runs_.front()->timeOfStep(step));
     });
+    connect(pane, &CurvePane::pointerLeft, cursor_, &TimeCursor::leave);
     connect(pane, &CurvePane::xAxisChosen, this, [this](XAxis axis) {
       for (CurvePane* each : {loss_, accuracy_, calls_}) each->setXAxis(axis);
     });
@@ -195,7 +196,7 @@ void LivePage::redrawNext() {
 void LivePage::showCursor() {
   std::optional<double> step;
   if (cursor_->cursor() && !runs_.empty()) step = runs_.front()->stepAt(*cursor_->cursor());
-  for (CurvePane* pane : {loss_, accuracy_, calls_}) pane->setCursorStep(step);
+  for (CurvePane* pane : {loss_, accuracy_, calls_}) pane->setCursorStep(step, cursor_->pointed());
 }
 
 void LivePage::fetchRange() {

@@ -3,6 +3,7 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QTemporaryDir>
+#include <QSignalSpy>
 #include <QTest>
 #include <algorithm>
 #include <cmath>
@@ -348,6 +349,12 @@ void ChartsTest::valuesOfManyRunsStandAtTheCursor() {
   pane.setCursorStep(21);
   QTRY_COMPARE(plot->values().size(), size_t{5});
   QCOMPARE(plot->values()[4].text, QString("1.00"));
+  QSignalSpy left(&pane, &CurvePane::pointerLeft);
+  QEvent leave(QEvent::Leave);
+  QCoreApplication::sendEvent(plot, &leave);
+  QCOMPARE(left.count(), 1);
+  pane.setCursorStep(21, false);  // the pointer is elsewhere: nothing covers the chart
+  QVERIFY(plot->values().empty());
 }
 
 void ChartsTest::eightRunsFitIntoASmallSplit() {

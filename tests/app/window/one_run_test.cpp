@@ -56,6 +56,7 @@ class OneRunTest : public QObject, FilledWindow {
   void aZoomEndsWithItsRun();
   void aSlowTrainingHasTheSameLosses();
   void keysGoToTheViewUnderThePointer();
+  void valuesLeaveWithThePointer();
   void theDeleteKeyRemovesTheCurrentRun();
   void aDeletedRunIsNotTheOneThatTrainedLast();
 };
@@ -369,6 +370,23 @@ void OneRunTest::keysGoToTheViewUnderThePointer() {
   QTRY_VERIFY(timeline->view()->underMouse());
   QTest::keyClick(window->topBar()->follow(), Qt::Key_W);
   QVERIFY(timeline->model()->range().length() < before.length());
+}
+
+// The values of many runs lie over the chart, only while the pointer is there. The cursor itself stays for the menus.
+void OneRunTest::valuesLeaveWithThePointer() {
+  auto window = open();
+  window->resize(1366, 768);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  for (int i = 0; i < 6; ++i) window->workspace()->library()->setTicked(adopt(*window, QString("run %1").arg(i), ws::test::StepStyle::EagerDirect), true);
+  settle(30);
+  Plot* plot = window->findChild<LivePage*>()->loss()->plot();
+  QTest::mouseMove(plot, plot->rect().center() - QPoint(3, 0));
+  QTest::mouseMove(plot, plot->rect().center());
+  QTRY_COMPARE(plot->values().size(), size_t{6});
+  QEvent leave(QEvent::Leave);
+  QCoreApplication::sendEvent(plot, &leave);
+  QVERIFY(plot->values().empty());
+  QVERIFY(window->workspace()->cursor()->cursor());
 }
 
 void OneRunTest::theDeleteKeyRemovesTheCurrentRun() {

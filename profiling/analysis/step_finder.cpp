@@ -86,7 +86,7 @@ std::vector<SeenKernel>* StepFinder::busiest_row() {
 void StepFinder::settle() {
   update_ranges(-kAlways, false);
   if (4 * kept_ <= 3 * most_kept_) return;
-  let_go_ = true;
+  spans_dropped_ = true;
   if (!ranges_.any()) ranges_.drop_launches();
   search_ = {};
   std::ranges::sort(untraced_, {}, &FoundStep::start);
@@ -141,7 +141,7 @@ std::vector<FoundStep> StepFinder::repetitions() {
 // Steps of kernels whose launches were not recorded. Returns {} if some kernels were dropped or never recorded.
 std::vector<FoundStep> StepFinder::ranges_on_gpu() {
   std::vector<SeenKernel>* const row = busiest_row();
-  if (!row || ranges_.launches_known() || let_go_ || !untraced_.empty()) return {};
+  if (!row || ranges_.launches_known() || spans_dropped_ || !untraced_.empty()) return {};
   std::ranges::stable_sort(*row, {}, &SeenKernel::start);
   return steps_on_gpu(ranges_.host(), *row);
 }
@@ -263,7 +263,7 @@ FoundSteps StepFinder::find() {
   }
   // Falls back to all calls of the program if the time of each call is not known, or not any more.
   const bool known = apart || calls_seen_ == allocator_calls_;
-  if (calls_seen_ > 0 && known && !((found.marked || found.by_ranges) && let_go_)) calls = static_cast<double>(calls_in_steps_);
+  if (calls_seen_ > 0 && known && !((found.marked || found.by_ranges) && spans_dropped_)) calls = static_cast<double>(calls_in_steps_);
   found.us_each = static_cast<double>(ns) * 1e-3 / count;
   found.untraced = untraced_, found.kernels = any_kernel_;
   found.allocator_calls_each = calls / count;

@@ -73,7 +73,7 @@ class StepFinder {
     std::vector<SeenKernel> usual;
   };
   Search search_;
-  bool let_go_ = false;   // some kernels were dropped
+  bool spans_dropped_ = false;   // some kernels were dropped
   bool skipped_ = false;  // some dropped kernels were in no step
   bool any_kernel_ = false;
   size_t most_kept_, kept_ = 0;

@@ -222,7 +222,7 @@ void Collector::Impl::begin_gpu(TraceLevel level) {
   if (!gpu) return;
   context.gpu_clock = gpu->calibrate_clock();
   gpu->begin(context);
-  if (options.captures) gpu->hear_captures([this](bool on) { capture(on); });
+  if (options.captures) gpu->watch_captures([this](bool on) { capture(on); });
 }
 
 void Collector::Impl::start_threads() {

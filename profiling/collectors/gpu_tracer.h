@@ -60,8 +60,8 @@ class GpuTracer {
   };
   virtual Device device() const = 0;
   virtual int device_number() const = 0;  // the first device that the program uses; 0 until it is known
-  // `heard` is called on the program's own thread with true after cuProfilerStart, and with false before cuProfilerStop.
-  virtual void hear_captures([[maybe_unused]] std::function<void(bool)> heard) {}
+  // `changed` is called on the program's own thread with true after cuProfilerStart, and with false before cuProfilerStop.
+  virtual void watch_captures([[maybe_unused]] std::function<void(bool)> changed) {}
   // Runs `what` once, on the program's own thread, right before its first allocation or launch.
   virtual void at_first_call([[maybe_unused]] std::function<void()> what) {}
   virtual ClockOffset calibrate_clock() = 0;

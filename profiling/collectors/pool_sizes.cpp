@@ -10,28 +10,28 @@ PoolSize PoolSizes::sum(const Sizes& sizes) {
   return all;
 }
 
-PoolSize PoolSizes::told(uint64_t pool, PoolSize size) {
+PoolSize PoolSizes::recorded(uint64_t pool, PoolSize size) {
   same_names_ = same_names_ || asked_.contains(pool);
-  spoken_of_.insert(pool);
+  newly_recorded_.insert(pool);
   current()[pool] = size;
   return sum(current());
 }
 
 PoolSize PoolSizes::destroyed(uint64_t pool) {
-  spoken_of_.insert(pool);
-  told_.erase(pool);
+  newly_recorded_.insert(pool);
+  recorded_.erase(pool);
   asked_.erase(pool);
   return sum(current());
 }
 
 std::optional<PoolSize> PoolSizes::asked(std::span<const PoolAnswer> all) {
-  const std::set<uint64_t> spoken_of = std::exchange(spoken_of_, {});
+  const std::set<uint64_t> newly_recorded = std::exchange(newly_recorded_, {});
   if (all.empty()) return std::nullopt;
-  const auto stays = [&](const auto& known) { return same_names_ && spoken_of.contains(known.first); };
+  const auto stays = [&](const auto& known) { return same_names_ && newly_recorded.contains(known.first); };
   std::erase_if(asked_, [&](const auto& known) { return !stays(known); });
   for (const PoolAnswer& answer : all)
-    if (!same_names_ || !spoken_of.contains(answer.pool)) asked_[answer.pool] = answer.size;
-  return spoken_of.empty() ? std::optional(sum(asked_)) : std::nullopt;
+    if (!same_names_ || !newly_recorded.contains(answer.pool)) asked_[answer.pool] = answer.size;
+  return newly_recorded.empty() ? std::optional(sum(asked_)) : std::nullopt;
 }
 
 }  // namespace ws::prof

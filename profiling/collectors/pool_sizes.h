@@ -23,7 +23,7 @@ struct PoolAnswer {
 // kept apart, so nothing is counted twice.
 class PoolSizes {
  public:
-  PoolSize told(uint64_t pool, PoolSize size);  // a size from a record; returns the sum over all pools
+  PoolSize recorded(uint64_t pool, PoolSize size);  // a size from a record; returns the sum over all pools
   PoolSize destroyed(uint64_t pool);
   // Sizes from a query of all pools that the program is known to use. A pool with a newer record since the last query
   // keeps the size of the record: its time is exact, the answer comes later. Returns nullopt if there was such a record
@@ -33,10 +33,10 @@ class PoolSizes {
  private:
   using Sizes = std::map<uint64_t, PoolSize>;
   static PoolSize sum(const Sizes& sizes);
-  Sizes& current() { return same_names_ ? asked_ : told_; }
+  Sizes& current() { return same_names_ ? asked_ : recorded_; }
 
-  Sizes told_, asked_;
-  std::set<uint64_t> spoken_of_;  // pools with records since the last query
+  Sizes recorded_, asked_;
+  std::set<uint64_t> newly_recorded_;  // pools with records since the last query
   bool same_names_ = false;
 };
 

@@ -370,7 +370,7 @@ void RecordParser::memory(const CUpti_ActivityMemory4& m) {
   const TimeNs time = context_.from_gpu(m.timestamp);
   if (m.memoryPoolConfig.memoryPoolType == CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL) {
     const PoolSize size{m.memoryPoolConfig.pool.size, m.memoryPoolConfig.utilizedSize};
-    context_.draw_pools(time, context_.pools.told(m.memoryPoolConfig.address, size));
+    context_.draw_pools(time, context_.pools.recorded(m.memoryPoolConfig.address, size));
   }
 }
 
@@ -378,7 +378,7 @@ void RecordParser::pool(const CUpti_ActivityMemoryPool3& p) {
   if (p.timestamp == 0 || p.memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL) return;
   const bool gone = p.memoryPoolOperationType == CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED;
   const PoolSize all =
-      gone ? context_.pools.destroyed(p.address) : context_.pools.told(p.address, {p.size, p.utilizedSize});
+      gone ? context_.pools.destroyed(p.address) : context_.pools.recorded(p.address, {p.size, p.utilizedSize});
   context_.draw_pools(context_.from_gpu(p.timestamp), all);
 }
 

@@ -398,8 +398,8 @@ constexpr CUpti_CallbackDomain kCaptureDomains[] = {CUPTI_CB_DOMAIN_DRIVER_API, 
 }  // namespace
 
 // In both domains: a runtime that has a profiler's connection of its own may not pass the call on.
-void CuptiSession::hear_captures(std::function<void(bool)> heard) {
-  captures_ = std::move(heard);
+void CuptiSession::watch_captures(std::function<void(bool)> changed) {
+  captures_ = std::move(changed);
   for (int i = 0; i < 2; ++i)
     for (const CUpti_CallbackId id : kCaptureCalls[i]) cuptiEnableCallback(1, subscriber_, kCaptureDomains[i], id);
 }

@@ -34,7 +34,7 @@ class CuptiSession final : public GpuTracer {
   std::optional<MemoryReading> read_memory() override;
   Device device() const override;
   int device_number() const override { return std::max(0, device_.load(std::memory_order_relaxed)); }
-  void hear_captures(std::function<void(bool)> heard) override;
+  void watch_captures(std::function<void(bool)> changed) override;
   void at_first_call(std::function<void()> what) override;
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override;

@@ -45,7 +45,7 @@ enum class LineKind : uint8_t {
   Instead = 6,   // from it: stream number, offset, end offset, shorter replacement of those bytes
 };
 
-inline constexpr int kLineProtocol = 3;
+inline constexpr int kLineProtocol = 4;
 inline constexpr std::string_view kLineMagic = "warpsight-serve ";  // begins the first line of the server
 
 }  // namespace ws::app

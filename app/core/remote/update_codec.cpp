@@ -221,7 +221,7 @@ json news_of(const RemoteUpdate& u) {
   for (const RunMessage& m : u.run.messages) out["messages"].push_back({{"text", m.text}, {"problem", m.problem}});
   if (u.run.plan || u.recompiled) out["recompiled"] = true;
   if (u.run.summary) out["summary"] = to_json(*u.run.summary), out["account"] = prof::to_meta(u.run.account);
-  if (!u.results.empty()) out["told"] = u.results;
+  if (!u.results.empty()) out["results"] = u.results;
   if (!u.files.empty()) out["files"] = u.files;
   if (u.exit_status) out["exit_status"] = *u.exit_status;
   return out;
@@ -264,7 +264,7 @@ void read_news(std::string_view text, RemoteUpdate& u) {
     u.run.summary = summary_of(summary);
     u.run.account = account_of(in.at("account"));
   }
-  for (const JsonInput& entry : in.at("told").items()) u.results.push_back(entry.text());
+  for (const JsonInput& entry : in.at("results").items()) u.results.push_back(entry.text());
   for (const JsonInput& file : in.at("files").items()) u.files.push_back(file.text());
   if (const JsonInput status = in.at("exit_status"); status.there()) u.exit_status = static_cast<int>(status.whole(0, -1, 1000));
 }

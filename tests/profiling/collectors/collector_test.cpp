@@ -193,19 +193,19 @@ TEST(Collector, AWindowByTheClockNeedsNoSteps) {
   });
   if (gpu) GTEST_SKIP() << "there is a GPU";
   EXPECT_EQ(spans(trace, TrackKind::Phases), 450u) << "marks go on";
-  std::vector<std::pair<TimeNs, TimeNs>> rests;
+  std::vector<std::pair<TimeNs, TimeNs>> pauses;
   size_t outside = 0, inside = 0;
   int64_t rested = 0;
   for (const Track& track : trace.tracks())
     if (untraced(track))
       each_span(track, -kAlways, kAlways, [&](const Span& s) {
-        rests.emplace_back(s.start, s.end()), rested += static_cast<int64_t>(s.duration);
+        pauses.emplace_back(s.start, s.end()), rested += static_cast<int64_t>(s.duration);
       });
   for (const Track& track : trace.tracks())
     if (track.kind == TrackKind::CpuThread)
       each_span(track, -kAlways, kAlways, [&](const Span& s) {
         const TimeNs middle = s.start + static_cast<TimeNs>(s.duration / 2);
-        ++(std::ranges::any_of(rests, [&](auto r) { return r.first < middle && middle < r.second; }) ? inside
+        ++(std::ranges::any_of(pauses, [&](auto r) { return r.first < middle && middle < r.second; }) ? inside
                                                                                                      : outside);
       });
   EXPECT_GT(outside, 50u);
@@ -239,19 +239,19 @@ TEST(PoolSizes, RecordsAndAnswersOfOnePoolAreNotCountedTwice) {
   const PoolAnswer first{0xa0, {100, 60}}, second{0xb0, {50, 20}};
   EXPECT_EQ(pools.asked({}), std::nullopt) << "nobody uses one";
   EXPECT_EQ(pools.asked(std::array{first, second}), (PoolSize{150, 80}));
-  EXPECT_EQ(pools.told(0xa0, {100, 70}), (PoolSize{150, 90})) << "the other one is still there";
-  EXPECT_EQ(pools.told(0xc0, {8, 8}), (PoolSize{158, 98}));
+  EXPECT_EQ(pools.recorded(0xa0, {100, 70}), (PoolSize{150, 90})) << "the other one is still there";
+  EXPECT_EQ(pools.recorded(0xc0, {8, 8}), (PoolSize{158, 98}));
   EXPECT_EQ(pools.destroyed(0xb0), (PoolSize{108, 78}));
 }
 
 TEST(PoolSizes, AnswersReportPoolsThatRecordsLack) {
   PoolSizes pools;
   pools.asked(std::array{PoolAnswer{0xa0, {100, 60}}, PoolAnswer{0xb0, {50, 20}}});
-  pools.told(0xa0, {100, 70});
+  pools.recorded(0xa0, {100, 70});
   EXPECT_EQ(pools.asked(std::array{PoolAnswer{0xa0, {100, 1}}, PoolAnswer{0xb0, {50, 30}}}), std::nullopt);
-  EXPECT_EQ(pools.told(0xa0, {100, 71}), (PoolSize{150, 101})) << "the record's 71, the answer's 30";
+  EXPECT_EQ(pools.recorded(0xa0, {100, 71}), (PoolSize{150, 101})) << "the record's 71, the answer's 30";
   EXPECT_EQ(pools.asked(std::array{PoolAnswer{0xa0, {100, 2}}}), std::nullopt);
-  EXPECT_EQ(pools.told(0xa0, {100, 72}), (PoolSize{100, 72})) << "the other one is gone";
+  EXPECT_EQ(pools.recorded(0xa0, {100, 72}), (PoolSize{100, 72})) << "the other one is gone";
   pools.destroyed(0xa0);
   EXPECT_EQ(pools.asked(std::array{PoolAnswer{0xa0, {100, 2}}, PoolAnswer{1, {0, 0}}}), std::nullopt);
   EXPECT_EQ(pools.asked(std::array{PoolAnswer{1, {0, 0}}}), PoolSize{}) << "asked of before it was destroyed";
@@ -260,10 +260,10 @@ TEST(PoolSizes, AnswersReportPoolsThatRecordsLack) {
 TEST(PoolSizes, NamesThatOnlyRecordsUseStandForThemselves) {
   PoolSizes pools;
   const std::array answers{PoolAnswer{0xa0, {100, 60}}};
-  EXPECT_EQ(pools.told(1, {100, 50}), (PoolSize{100, 50}));
+  EXPECT_EQ(pools.recorded(1, {100, 50}), (PoolSize{100, 50}));
   EXPECT_EQ(pools.asked(answers), std::nullopt) << "records have just spoken, and know the moment";
   EXPECT_EQ(pools.asked(answers), (PoolSize{100, 60})) << "they are silent now";
-  EXPECT_EQ(pools.told(1, {100, 55}), (PoolSize{100, 55}));
+  EXPECT_EQ(pools.recorded(1, {100, 55}), (PoolSize{100, 55}));
   EXPECT_EQ(pools.asked({}), std::nullopt);
   EXPECT_EQ(pools.asked({}), std::nullopt) << "not heard of any more is not gone";
 }
@@ -369,7 +369,7 @@ void train_slowly(Collector&) {
   }
 }
 
-TEST(Collector, RanksAreTracedWithoutRests) {
+TEST(Collector, RanksAreTracedWithoutPauses) {
   const Trace trace =
       gather({.level = TraceLevel::Kernels, .untraced_share = 0.5, .gpu_is_rank = true}, train_slowly);
   EXPECT_EQ(spans(trace, TrackKind::CpuThread), 48u);

@@ -19,6 +19,9 @@ struct DataSpec {
   int64_t context = 128;    // text: characters of a row
   int64_t side = 0;         // pictures: each becomes a square of so many pixels; 0: all files have one size
   bool skip_broken = false;  // pictures: leaves out files that cannot be read
+  int64_t crop = 0;         // pictures, in training: pixels of padding from which a random part is cut; 0: none
+  bool flip = false;        // pictures, in training: half of them are mirrored
+  bool normalise = false;   // pictures: each channel gets mean 0 and deviation 1 over the training rows
   int64_t limit = 0;        // use only the first N training rows; 0: all rows
   uint64_t seed = 42;       // for the synthetic points and for the split
   bool operator==(const DataSpec&) const = default;
@@ -27,5 +30,8 @@ struct DataSpec {
 // What DataSpec::path names for this data set.
 enum class Source { None, File, Folder };
 Source source_of(std::string_view name);
+
+bool holds_pictures(std::string_view name);  // also if their size is unknown before loading
+int64_t side_of_pictures(const DataSpec& spec);  // 0: no pictures, or their size is unknown before loading
 
 }  // namespace ws::data

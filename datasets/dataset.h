@@ -24,6 +24,7 @@ struct Dataset {
   int64_t outputs = 0;                        // classes, or target columns
   int64_t image_width = 0, image_height = 0;  // 0: not images
   int64_t image_channels = 1;                 // of an image; its values are in the order row, column, channel
+  std::vector<float> channel_mean, channel_factor;  // DataSpec::normalise: (value − mean) · factor; empty: not measured
   int64_t context = 0;                        // symbols of a row of text, as numbers in x; 0: no text
   std::vector<std::string> feature_names, class_names;
   Split train, test;

@@ -68,20 +68,20 @@ struct Scale {
 };
 
 std::vector<Scale> column_scales(const std::vector<float>& values, int64_t columns) {
-  const int64_t rows = static_cast<int64_t>(values.size()) / columns;
-  std::vector<Scale> scales(static_cast<size_t>(columns));
-  for (int64_t c = 0; c < columns; ++c) {
-    double sum = 0, squares = 0;
-    for (int64_t r = 0; r < rows; ++r) sum += values[static_cast<size_t>(r * columns + c)];
-    const double mean = sum / static_cast<double>(rows);
-    for (int64_t r = 0; r < rows; ++r) {
-      const double away = values[static_cast<size_t>(r * columns + c)] - mean;
-      squares += away * away;
-    }
-    const double deviation = std::sqrt(squares / static_cast<double>(rows));
+  const auto cols = static_cast<size_t>(columns);
+  const auto rows = static_cast<double>(values.size() / cols);
+  std::vector<double> sums(cols), squares(cols);
+  std::vector<Scale> scales(cols);
+  for (size_t at = 0; at < values.size(); at += cols)
+    for (size_t c = 0; c < cols; ++c) sums[c] += values[at + c];
+  for (size_t c = 0; c < cols; ++c) scales[c].mean = sums[c] / rows;
+  for (size_t at = 0; at < values.size(); at += cols)
+    for (size_t c = 0; c < cols; ++c) squares[c] += (values[at + c] - scales[c].mean) * (values[at + c] - scales[c].mean);
+  for (size_t c = 0; c < cols; ++c) {
+    const double deviation = std::sqrt(squares[c] / rows);
     // Rounding leaves a constant column with a deviation of almost zero; dividing by that would invent a signal.
-    const bool constant = deviation <= 1e-7 * std::abs(mean) || deviation == 0;
-    scales[static_cast<size_t>(c)] = {mean, constant ? 0 : 1 / deviation};
+    const bool constant = deviation <= 1e-7 * std::abs(scales[c].mean) || deviation == 0;
+    scales[c].factor = constant ? 0 : 1 / deviation;
   }
   return scales;
 }
@@ -134,6 +134,15 @@ void standardise_targets(Dataset& set) {
   const std::vector<Scale> scales = column_scales(set.train.targets, set.outputs);
   apply(scales, set.train.targets);
   apply(scales, set.test.targets);
+}
+
+void measure_channels(Dataset& set) {
+  if (set.train.rows == 0 || set.image_width == 0) return;
+  set.channel_mean.clear(), set.channel_factor.clear();
+  for (const Scale& scale : column_scales(set.train.x, set.image_channels)) {
+    set.channel_mean.push_back(static_cast<float>(scale.mean));
+    set.channel_factor.push_back(static_cast<float>(scale.factor));
+  }
 }
 
 void keep_first(Dataset& set, int64_t limit) {

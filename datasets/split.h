@@ -12,6 +12,8 @@ void hold_out(Dataset& set, double share, uint64_t seed);
 // Takes mean and standard deviation from the training rows and scales both parts. A constant column becomes zero.
 void standardise_features(Dataset& set);
 void standardise_targets(Dataset& set);
+// Measures the channels of the training pictures with the same rule. It changes no value: the network's plan does that.
+void measure_channels(Dataset& set);
 
 // Keeps the first `limit` training rows; 0 keeps all.
 void keep_first(Dataset& set, int64_t limit);

@@ -259,7 +259,7 @@ QWidget* AtWorkView::makeTexts() {
 }
 
 bool AtWorkView::shows(const RunSpec& spec) {
-  return holds_pictures(spec.data) || data_shape(spec.data).input.is_text();
+  return data::holds_pictures(spec.data.name) || data_shape(spec.data).input.is_text();
 }
 
 void AtWorkView::setRun(const RunSpec& spec) {

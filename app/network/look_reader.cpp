@@ -79,7 +79,7 @@ void LookReader::setRun(const RunSpec& spec) {
 }
 
 void LookReader::setWeights(std::shared_ptr<const WeightsSnapshot> snapshot, std::shared_ptr<const data::Dataset> rows) {
-  if (rows != rows_) inspector_ = std::make_shared<Inspector>(spec_, input_shape(*rows), rows->outputs);
+  if (rows != rows_) inspector_ = std::make_shared<Inspector>(spec_, *rows);
   snapshot_ = std::move(snapshot), rows_ = std::move(rows);
   startWhenDue();
 }

@@ -4,7 +4,7 @@
 #include <QFileInfo>
 #include <utility>
 
-#include "app/core/runs/data_shape.h"
+#include "datasets/split.h"
 #include "engine/cpu/cpu_executor.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/trainer.h"
@@ -64,14 +64,20 @@ void WeightsReader::fail(const QString& problem) {
   emit failed(problem);
 }
 
-// Pictures need few rows. Other sets are small and are loaded completely, so that their scaling matches the run.
+// Pictures need few rows, but normalising takes the mean over all of them. Other sets are small and are loaded
+// completely, so that their scaling matches the run.
 void WeightsReader::loadRows() {
   if (reading_.running()) return;
   data::DataSpec spec = run_->spec.data;
-  if (holds_pictures(spec)) spec.limit = kRowsOfPictures;
+  const int64_t rows = data::holds_pictures(spec.name) ? kRowsOfPictures : spec.limit;
+  if (!spec.normalise) spec.limit = rows;
   const auto loaded = std::make_shared<std::shared_ptr<const data::Dataset>>();
   reading_.start(
-      [loaded, spec](const Job::Side&) { *loaded = std::make_shared<const data::Dataset>(data::load(spec)); },
+      [loaded, spec, rows](const Job::Side&) {
+        data::Dataset set = data::load(spec);
+        data::keep_first(set, rows);
+        *loaded = std::make_shared<const data::Dataset>(std::move(set));
+      },
       [this, loaded](const QString& problem) {
         rows_ = *loaded;
         problem.isEmpty() ? ask() : fail(problem);

@@ -11,12 +11,14 @@
 namespace ws::app {
 namespace {
 
-// A line predicts a number. Loss and model kind follow the data, so that no impossible combination remains.
+// A line predicts a number, and only pictures are cropped. Loss and model kind follow the data, so that no impossible
+// combination remains.
 void follow_data(RunSpec& spec, const QString& data) {
   const bool line = data == "line";
   if (line != (spec.model.loss == LossKind::MeanSquared) && data != "csv")
     spec.model.loss = line ? LossKind::MeanSquared : LossKind::CrossEntropy;
   spec.model.kind = line ? ModelKind::Linear : ModelKind::Mlp;
+  if (!data::holds_pictures(spec.data.name)) spec.data.crop = 0, spec.data.flip = spec.data.normalise = false;
 }
 
 constexpr const char* kTransformer = "embed 64 | 2 x block(heads 4) | layernorm | linear";

@@ -13,6 +13,7 @@
 #include "engine/cpu/embedding.h"
 #include "engine/cpu/host_plan.h"
 #include "engine/cpu/norm.h"
+#include "engine/cpu/preparation.h"
 #include "engine/passes/memory_need.h"
 #include "profiling/base/clock.h"
 
@@ -279,6 +280,7 @@ class Interpreter final : public Executor {
       case OpKind::Attention:
       case OpKind::AttentionGrad:
       case OpKind::Dropout:
+      case OpKind::Prepare:
         return run_layer(bound, op);
       case OpKind::Alloc:
         return bound.memory.allocate(op.out[0], tag);
@@ -337,6 +339,8 @@ class Interpreter final : public Executor {
         return cpu::attend_grad(op.heads, in(0), in(1), in(2), in(3), out(0));
       case OpKind::Dropout:
         return cpu::drop_out(op.dropout, bound.plan.spec.train.seed, step_, in(0), out(0));
+      case OpKind::Prepare:
+        return cpu::prepare(op.preparation, op.window, bound.plan.spec.train.seed, step_, in(0), out(0));
       default:
         return;  // run_op passes no other kind
     }

@@ -91,10 +91,10 @@ void cut(Inspection& made, int64_t time, int64_t inspected) {
 
 }  // namespace
 
-Inspector::Inspector(const RunSpec& spec, LayerShape input, int64_t outputs)
-    : spec_(on_cpu_without_fusion(spec)), input_(input), outputs_(outputs) {
+Inspector::Inspector(const RunSpec& spec, const data::Dataset& data)
+    : spec_(on_cpu_without_fusion(spec)), input_(input_shape(data)), outputs_(data.outputs), pixels_(make_model(spec.model, data).pixels) {
   nothing_.task = spec.model.loss == LossKind::CrossEntropy ? data::Task::Classification : data::Task::Regression;
-  nothing_.outputs = outputs;
+  nothing_.outputs = outputs_;
 }
 
 Inspector::~Inspector() = default;
@@ -109,7 +109,9 @@ Inspector::Sized& Inspector::sized(int64_t time) {
   if (!net) {
     net = std::make_unique<Sized>();
     const LayerShape input = input_.is_text() ? LayerShape::symbols(time) : input_;
-    net->model = std::make_shared<const Model>(make_model(spec_.model, input, outputs_));
+    Model model = make_model(spec_.model, input, outputs_);
+    model.pixels = pixels_;
+    net->model = std::make_shared<const Model>(std::move(model));
     net->outputs = layer_outputs(spec_, *net->model, 1);
     net->executor = make_watched_cpu_executor(
         [of = net.get()](const Plan&, const Op& op, const OperandValues& values) { of->watch(op, values); });

@@ -27,7 +27,7 @@ struct Sampling {
 
 class Inspector {
  public:
-  Inspector(const RunSpec& spec, LayerShape input, int64_t outputs);
+  Inspector(const RunSpec& spec, const data::Dataset& data);
   ~Inspector();
 
   void set_parameters(std::vector<std::vector<float>> parameters);  // by ParamId
@@ -45,6 +45,7 @@ class Inspector {
   RunSpec spec_;
   LayerShape input_;
   int64_t outputs_;
+  PixelScale pixels_;
   data::Dataset nothing_;  // an executor wants a data set
   TrainState state_;
   std::map<int64_t, std::unique_ptr<Sized>> by_time_;

@@ -163,7 +163,7 @@ std::string words_of(const Plan& plan, const Op& op) {
 std::optional<std::string> why_none(const Plan& plan, const Op& op) {
   const std::string what = op.name + ": ";
   if (!names_of(op) && !updates(op))
-    return what + "the op " + std::string(to_string(op.kind)) + " takes no kernel of your own: it also changes sums or tables of the run.";
+    return what + "the op " + std::string(to_string(op.kind)) + " takes no kernel of your own: it also uses sums, tables or random numbers of the run.";
   if (const Names* names = names_of(op); names && (op.in.size() > names->in.size() || op.out.size() > names->out.size()))
     return what + "it has more operands here than a kernel of your own gets.";
   if (op.kind == OpKind::SoftmaxGrad && plan.spec.train.label_smoothing > 0) return what + "its kernel gets no smoothed labels; set train.label_smoothing to 0.";

@@ -82,7 +82,8 @@ constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias"
                            kPoolActivationGrad = "pool gradient + activation gradient",
                            kResidualNorm = "residual + layer norm",
                            kResidualNormGrad = "layer norm gradient + residual",
-                           kWeightGradients = "weight gradients together";
+                           kWeightGradients = "weight gradients together",
+                           kPrepare = "crop + flip + normalise";
 
 bool bias_activation(Match& m) {
   if (!m.kinds({OpKind::BroadcastBias, OpKind::Add, OpKind::Activate})) return false;
@@ -105,6 +106,26 @@ bool bias(Match& m) {
   fused.kind = OpKind::BiasActivate;
   fused.in = {add.in[0], spread.in[0]};
   m.replace(2, fused, kBias);
+  return true;
+}
+
+// What happens to the pictures, one part after another, in one op.
+bool preparation(Match& m) {
+  size_t count = m.is(0, OpKind::Prepare) ? 1 : 0;
+  while (count > 0 && m.is(count, OpKind::Prepare) && m.only_read_once(m.op(count - 1).out[0])) ++count;
+  if (count < 2) return false;
+  Op fused = m.op(0);
+  fused.out = m.op(count - 1).out;
+  for (size_t i = 1; i < count; ++i) {
+    const Op& next = m.op(i);
+    fused.name += " " + next.name;
+    fused.preparation.crop += next.preparation.crop;
+    fused.preparation.flip |= next.preparation.flip;
+    if (!next.preparation.normalise) continue;
+    fused.preparation.normalise = true;
+    fused.preparation.scale = next.preparation.scale;
+  }
+  m.replace(count, fused, kPrepare);
   return true;
 }
 
@@ -286,6 +307,7 @@ struct Rule {
 
 // Rules run in this order, each over the whole plan. A later rule can match the result of an earlier one.
 constexpr Rule kRules[] = {
+    {kPrepare, Fusion::Pointwise, preparation},
     {kBiasActivation, Fusion::Pointwise, bias_activation},
     {kBias, Fusion::Pointwise, bias},
     {kNormActivation, Fusion::Pointwise, norm_activation},

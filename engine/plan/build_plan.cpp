@@ -1,6 +1,7 @@
 // Builds the plan of one step layer by layer, as a simple library would run it: one op and one buffer per operation.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "engine/plan/model.h"
 
@@ -23,9 +24,11 @@ struct Kept {
 
 class Builder {
  public:
-  Builder(const RunSpec& spec, const Model& model, int64_t batch, int rank) : model_(model), batch_(batch), rank_(rank) {
+  // `rows`: of the plan, which are all rows of a step, or the part of one rank.
+  Builder(const RunSpec& spec, const Model& model, RankRows rows, int rank)
+      : model_(model), batch_(rows.count), first_row_(rows.first), rank_(rank) {
     plan_.spec = spec;
-    plan_.batch = plan_.step_rows = batch;
+    plan_.batch = plan_.step_rows = batch_;
     plan_.predictions = model.predictions;
     plan_.layer_names = model.layer_names;
     plan_.layer_parts = model.layer_parts;
@@ -37,6 +40,7 @@ class Builder {
 
   Plan training() && {
     load();
+    prepare(spec().data.crop, spec().data.flip);
     forward(Phase::Forward);
     loss_and_gradient();
     backward();
@@ -46,6 +50,7 @@ class Builder {
 
   Plan evaluation() && {
     load();
+    prepare(0, false);
     forward(Phase::Evaluate);
     loss(Phase::Evaluate);
     return std::move(plan_);
@@ -53,6 +58,7 @@ class Builder {
 
   std::vector<BufferId> outputs() && {
     load();
+    prepare(0, false);
     forward(Phase::Evaluate);
     std::vector<BufferId> ids;
     for (const Kept& kept : kept_) ids.push_back(kept.output);
@@ -140,8 +146,28 @@ class Builder {
     op(OpKind::LoadBatch, Phase::Input, -1, "batch", {}, {x_, y_});
   }
 
-  void forward(Phase phase) {
+  // The pictures that the first layer reads. Only a training crops and mirrors them.
+  void prepare(int64_t crop, bool flip) {
     output_ = x_;
+    if (!model_.input.is_picture()) return;
+    if (crop > 0) prepare("crop", "cropped").crop = static_cast<int32_t>(crop);
+    if (flip) prepare("flip", "flipped").flip = true;
+    if (!spec().data.normalise) return;
+    Preparation& normalise = prepare("normalise", "normalised");
+    normalise.normalise = true;
+    normalise.scale = model_.pixels;
+  }
+
+  Preparation& prepare(const char* name, const char* result) {
+    const Buffer like = plan_.buffer(x_);
+    const BufferId x = std::exchange(output_, temp(result, like.rows, like.cols, like.type));
+    Op& made = op(OpKind::Prepare, Phase::Input, -1, name, {x}, {output_});
+    made.window = {batch_, model_.input.height, model_.input.width, model_.input.channels};
+    made.preparation.first_row = first_row_;
+    return made.preparation;
+  }
+
+  void forward(Phase phase) {
     for (size_t i = 0; i < model_.layers.size(); ++i) {
       kept_[i].input = output_;
       output_ = kept_[i].output = forward(i, output_, phase);
@@ -476,7 +502,7 @@ class Builder {
   }
 
   const Model& model_;
-  int64_t batch_;
+  int64_t batch_, first_row_;
   int rank_;
   DType type_ = DType::F32;
   Plan plan_;
@@ -494,18 +520,18 @@ class Builder {
 
 Plan build_plan(const RunSpec& spec, const Model& model, int64_t rows, int rank) {
   const int ranks = static_cast<int>(std::max<int64_t>(1, spec.exec.gpus));
-  Plan plan = Builder(spec, model, rows_of_rank(rows, rank, ranks).count, rank).training();
+  Plan plan = Builder(spec, model, rows_of_rank(rows, rank, ranks), rank).training();
   plan.step_rows = rows;
   plan.ranks = ranks;
   return plan;
 }
 
 Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch) {
-  return Builder(spec, model, batch, 0).evaluation();
+  return Builder(spec, model, {0, batch}, 0).evaluation();
 }
 
 std::vector<BufferId> layer_outputs(const RunSpec& spec, const Model& model, int64_t batch) {
-  return Builder(spec, model, batch, 0).outputs();
+  return Builder(spec, model, {0, batch}, 0).outputs();
 }
 
 }  // namespace ws

@@ -145,6 +145,28 @@ Model make_model(const ModelSpec& spec, LayerShape input, int64_t outputs) {
   return model;
 }
 
+Model make_model(const ModelSpec& spec, const data::Dataset& data) {
+  Model model = make_model(spec, input_shape(data), data.outputs);
+  const size_t channels = std::min<size_t>(data.channel_mean.size(), kMostChannels);
+  std::copy_n(data.channel_mean.begin(), channels, model.pixels.mean);
+  std::copy_n(data.channel_factor.begin(), channels, model.pixels.factor);
+  return model;
+}
+
+std::optional<Refusal> why_not_prepared(const data::DataSpec& data, LayerShape input) {
+  if (data.crop == 0 && !data.flip && !data.normalise) return {};
+  const std::string word = data.crop > 0 ? "crop" : data.flip ? "flip" : "normalise";
+  if (!input.is_picture())
+    return Refusal{"data." + word, word + ": " + data.name + " has no pictures; " +
+                                       (data.crop > 0 ? "choose 0." : "switch it off.")};
+  if (const int64_t side = std::min(input.height, input.width); data.crop >= side)
+    return Refusal{"data.crop", "crop: " + std::to_string(data.crop) + " pixels of padding leave nothing of a picture with a side of " +
+                                    std::to_string(side) + "; choose at most " + std::to_string(side - 1) + "."};
+  if (input.channels > kMostChannels)
+    return Refusal{"data." + word, word + ": a picture has at most " + std::to_string(kMostChannels) + " channels."};
+  return {};
+}
+
 namespace {
 
 constexpr float kSmallDeviation = 0.02f;

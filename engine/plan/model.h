@@ -26,6 +26,7 @@ struct Model {
   LayerShape input;
   int64_t inputs = 0, outputs = 0;
   int64_t predictions = 1;  // for each row of data: 1, or one for each symbol
+  PixelScale pixels;        // what data.normalise does to each channel; before the data is loaded: nothing
   std::vector<NetworkLayer> layers;
   std::vector<std::vector<ParamId>> layer_parameters;  // by layer
   std::vector<Parameter> parameters;
@@ -39,9 +40,10 @@ LayerShape input_shape(const data::Dataset& data);
 
 // Throws Failure if the data and the model do not fit together.
 Model make_model(const ModelSpec& spec, LayerShape input, int64_t outputs);
-inline Model make_model(const ModelSpec& spec, const data::Dataset& data) {
-  return make_model(spec, input_shape(data), data.outputs);
-}
+Model make_model(const ModelSpec& spec, const data::Dataset& data);
+
+// Why data.crop, data.flip or data.normalise cannot be done to rows of this shape; nullopt if they can.
+std::optional<Refusal> why_not_prepared(const data::DataSpec& data, LayerShape input);
 
 // Returns the initial values of parameter `id`. Element i depends only on the seed, the parameter and i, so every
 // device gets the same values.

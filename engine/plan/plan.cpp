@@ -127,6 +127,8 @@ int64_t flops_per_element(const Op& op) {
     case OpKind::BatchNormApply:
     case OpKind::Dropout:
       return 2;
+    case OpKind::Prepare:
+      return op.preparation.normalise ? 2 : 0;
     default:
       return 1;
   }
@@ -278,6 +280,7 @@ std::vector<BufferId> equal_operands(const Op& op) {
     case OpKind::Activate:
     case OpKind::BiasActivate:
     case OpKind::Dropout:
+    case OpKind::Prepare:
     case OpKind::BatchNorm:
     case OpKind::BatchNormApply:
     case OpKind::LayerNorm:
@@ -311,11 +314,18 @@ void check_attention(const Plan& plan, size_t i) {
     throw Failure(where(plan, i) + ": the heads do not fit the width");
 }
 
+void check_pictures(const Plan& plan, size_t i) {
+  const Window& w = plan.ops[i].window;
+  if (plan.buffer(plan.ops[i].in[0]).elements() != w.n * w.h * w.w * w.c || w.c > kMostChannels)
+    throw Failure(where(plan, i) + ": the rows do not have the shape of the pictures");
+}
+
 void check_shapes(const Plan& plan, size_t i) {
   const OpKind kind = plan.ops[i].kind;
   if (kind == OpKind::MatMul) check_product(plan, i);
   if (kind == OpKind::WeightGradients) check_weight_gradients(plan, i);
   if (is_picture_op(kind) || norm_pools(plan.ops[i])) check_picture_op(plan, i);
+  if (kind == OpKind::Prepare) check_pictures(plan, i);
   if (kind == OpKind::Attention || kind == OpKind::AttentionGrad) check_attention(plan, i);
   check_equal(plan, i);
 }
@@ -372,6 +382,17 @@ void validate(const Plan& plan) {
   walk.finish();
 }
 
+namespace {
+
+// Everything that a preparation depends on. Floats are exact in hexadecimal.
+std::string words_of(const Preparation& p) {
+  std::string text = formatted(" {} {} {} {}", p.crop, p.flip, p.normalise, p.first_row);
+  for (int c = 0; p.normalise && c < kMostChannels; ++c) text += formatted(" {:a} {:a}", p.scale.mean[c], p.scale.factor[c]);
+  return text + ';';
+}
+
+}  // namespace
+
 std::string plan_hash(const Plan& plan) {
   auto spec = to_json(plan.spec);
   const auto seed = spec["train"]["seed"];
@@ -380,8 +401,10 @@ std::string plan_hash(const Plan& plan) {
     spec["train"].erase(key);
   std::string text = print(plan) + spec["model"].dump() + spec["train"].dump() + spec["exec"].dump();
   for (const Op& op : plan.ops) text += op.own.text;
-  for (const Op& op : plan.ops)  // masks depend on the seed
+  for (const Op& op : plan.ops)  // masks depend on the seed, places of crops too
     if (op.kind == OpKind::Dropout) text += seed.dump() + ' ' + std::to_string(op.dropout.rate) + ' ' + std::to_string(op.dropout.stream) + ';';
+  for (const Op& op : plan.ops)
+    if (op.kind == OpKind::Prepare) text += seed.dump() + words_of(op.preparation);
   // A rank's gradients are weighted by its share.
   text += std::to_string(plan.step_rows) + '/' + std::to_string(plan.ranks) + ';';
   for (const Buffer& b : plan.buffers)  // exact numbers: the printed table rounds them

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/plan/preparation.h"
 #include "engine/plan/run_spec.h"
 
 namespace ws {
@@ -89,6 +90,7 @@ enum class OpKind : uint8_t {
   Attention,            // qkv (n·time, 3·width) → out (n·time, width), lse (n·heads, time)
   AttentionGrad,        // dout, out, qkv, lse → dqkv
   Dropout,              // x → y: the same op with a gradient as x is its own gradient
+  Prepare,              // x → y: pictures cropped, mirrored or normalised, see Preparation
   ClipGradients,        // gradients... → the same, scaled by min(1, train.clip / norm over all of them)
   Alloc,                // out: the buffers that begin to live here
   Free,                 // in: the buffers that end here
@@ -153,9 +155,11 @@ struct Op {
   bool transpose_a = false, transpose_b = false;  // MatMul: c = op(a)·op(b), all row-major
   Epilogue epilogue = Epilogue::None;
   Activation activation = Activation::None;  // also BatchNorm and its kin: the activation after the norm
-  Window window;                             // Conv and pools; BatchNorm: of the max pool after the activation, or empty
+  Window window;                             // Conv and pools; BatchNorm: of the max pool after the activation, or empty;
+                                             // Prepare: n, h, w and c
   Heads heads;                               // Attention, Embed: time
   DropoutMask dropout;
+  Preparation preparation;
   OwnKernelSource own;
   std::string note;  // why the op has this form: "from rule bias+activation"
 };

@@ -48,6 +48,7 @@ std::string_view to_string(OpKind kind) {
                                         "attention",
                                         "attention grad",
                                         "dropout",
+                                        "prepare",
                                         "clip gradients",
                                         "alloc",
                                         "free",
@@ -125,6 +126,15 @@ std::string norm_text(const Plan& plan, const Op& op) {
   return name_of(plan, op.out[0]) + " = " + (op.window.kh > 0 ? "MaxPool(" + bent + ")" : bent);
 }
 
+// "normalised = normalise(flip(crop(x)))".
+std::string preparation_text(const Plan& plan, const Op& op) {
+  std::string text = name_of(plan, op.in[0]);
+  if (op.preparation.crop > 0) text = "crop(" + text + ")";
+  if (op.preparation.flip) text = "flip(" + text + ")";
+  if (op.preparation.normalise) text = "normalise(" + text + ")";
+  return name_of(plan, op.out[0]) + " = " + text;
+}
+
 std::string gradients_text(const Plan& plan, const Op& op) {
   std::string text;
   for (const GradientItem& item : gradient_items(plan, op))
@@ -177,6 +187,8 @@ std::string describe(const Plan& plan, const Op& op) {
     case OpKind::BatchNormApply:
     case OpKind::LayerNorm:
       return norm_text(plan, op);
+    case OpKind::Prepare:
+      return preparation_text(plan, op);
     case OpKind::ClipGradients:
       return "clip " + std::to_string(op.in.size()) + " gradients";
     case OpKind::GradientUpdate:

@@ -256,6 +256,13 @@ std::vector<Field> data_fields() {
             "Each picture is cut to a square of so many pixels; 0 keeps the size of the files. Look at the step time: it grows with the area."),
       FIELD(data, DataSpec, skip_broken, "Data", "leave out broken files", Flag, kAny, kFixed,
             "Trains on the other files when some cannot be read. Look at the Log: it names them."),
+      FIELD(data, DataSpec, crop, "Data", "crop", Integer, (Limits{0, 4096}), kFixed,
+            "Training pictures move at random by up to so many pixels, with black behind them; 0 leaves them. "
+            "Look at test against train accuracy."),
+      FIELD(data, DataSpec, flip, "Data", "flip", Flag, kAny, kFixed,
+            "Half of the training pictures are mirrored, at random. Look at test against train accuracy."),
+      FIELD(data, DataSpec, normalise, "Data", "normalise", Flag, kAny, kFixed,
+            "Each colour gets mean 0 and deviation 1 over the training pictures. Look at the loss: it falls earlier."),
       FIELD(data, DataSpec, limit, "Data", "rows at most", Integer, kFrom0, kFixed,
             "Train on the first rows only; 0 takes all. Look at the test accuracy: with few rows, it is lower than "
             "the train accuracy."),

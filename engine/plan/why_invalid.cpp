@@ -1,5 +1,5 @@
 // Decides which choices exclude each other, and explains it in one sentence.
-#include "engine/plan/layers.h"
+#include "engine/plan/model.h"
 
 namespace ws {
 namespace {
@@ -58,8 +58,10 @@ Reason layers_conflict(const RunSpec& s) {
 Reason launch_conflict(const RunSpec& s) {
   const ExecSpec& e = s.exec;
   if (e.launch == Launch::Persistent) {
-    const auto reason = persistent_conflict(e);
-    return reason ? reason : persistent_conflict(s.train);
+    if (const auto reason = persistent_conflict(e)) return reason;
+    if (s.data.crop > 0 || s.data.flip || s.data.normalise)
+      return Refusal{"exec.launch", "persistent: its kernel reads the pictures as they are; choose launch graph to crop, flip or normalise them."};
+    return persistent_conflict(s.train);
   }
   if (e.launch != Launch::Graph) return {};
   if (e.allocator == Allocator::Direct) return Refusal{"exec.allocator", "direct: a graph cannot capture cudaMalloc."};
@@ -99,6 +101,9 @@ Reason data_conflict(const data::DataSpec& d) {
   const data::Source source = data::source_of(d.name);
   if (source != data::Source::None && d.path.empty())
     return Refusal{"data.path", d.name + ": name the " + (source == data::Source::File ? "file." : "folder.")};
+  const int64_t side = data::side_of_pictures(d);
+  if (side > 0 || !data::holds_pictures(d.name))
+    if (auto reason = why_not_prepared(d, side > 0 ? LayerShape::picture(side, side, 1) : LayerShape())) return reason;
   if (d.name == "csv" && d.label_column.empty()) return Refusal{"data.label_column", "csv: name the column to predict."};
   return {};
 }

@@ -137,13 +137,15 @@ void require_same_shapes(const TrainState& found, const Model& model, Optimizer 
 // Changing these makes a new plan for the same executor. Any other execution change makes a new executor.
 constexpr std::array<std::string_view, 4> kPlanOnly = {"exec.allocator", "exec.sync", "exec.fusion", "exec.kernels"};
 
-// Checks that the loss suits the data, which is known only after loading.
-std::optional<std::string> why_the_data_does_not_fit(const ModelSpec& model, const data::Dataset& data) {
+// Checks that loss and pictures suit the data, which is known only after loading.
+std::optional<std::string> why_the_data_does_not_fit(const RunSpec& spec, const data::Dataset& data) {
+  const ModelSpec& model = spec.model;
   const bool classes = data.task == data::Task::Classification;
   if (model.loss == LossKind::CrossEntropy && !classes)
     return "cross-entropy: " + data.name + " has numbers to predict, not classes; choose the loss mean-squared.";
   if (model.loss == LossKind::MeanSquared && classes)
     return "mean-squared: " + data.name + " has classes to predict, not numbers; choose the loss cross-entropy.";
+  if (const auto reason = why_not_prepared(spec.data, input_shape(data))) return reason->text;
   return std::nullopt;
 }
 
@@ -205,7 +207,7 @@ void Trainer::prepare() {
   spec_.exec.gpus = options_.processes ? options_.processes->count() : ranks_of(spec_);
   rows_ = data_.train.rows;
   if (rows_ <= 0) throw Failure("the data set " + data_.name + " has no training rows");
-  if (const auto reason = why_the_data_does_not_fit(spec_.model, data_)) throw Failure(*reason);
+  if (const auto reason = why_the_data_does_not_fit(spec_, data_)) throw Failure(*reason);
   batch_ = spec_.train.batch == 0 ? rows_ : std::min(spec_.train.batch, rows_);
   steps_per_epoch_ = (rows_ + batch_ - 1) / batch_;
   if (const int64_t left = rows_ % batch_, last = left ? left : batch_; last < spec_.exec.gpus)

@@ -1,4 +1,5 @@
 // The three loaders, with and without graphs, bring the same rows.
+#include "datasets/split.h"
 #include "engine/train/trainer.h"
 #include "tests/gpu/executor_support.h"
 
@@ -31,6 +32,29 @@ TEST(LoaderGpu, EveryLoaderTrainsOnTheSameRows) {
               expect_same_losses(got, want, tolerance(precision));
             }
     }
+}
+
+TEST(LoaderGpu, EveryLoaderAndLaunchSeesTheSameCropsAndMirrorImages) {
+  NEEDS_GPU();
+  Training t;
+  t.spec.data.name = "shapes", t.spec.data.crop = 2, t.spec.data.flip = t.spec.data.normalise = true;
+  t.spec.model.layers = "conv 3x3 8 | relu | maxpool 2 | linear";
+  t.spec.train.seed = 3;
+  t.batch = 50;
+  t.epochs = 2;
+  t.data = random_pictures(333, 8, 3, 7);
+  data::measure_channels(t.data);
+  const Outcome want = train_on_oracle(t);
+  for (const Loader loader : {Loader::Resident, Loader::Pinned, Loader::Pageable})
+    for (const Launch launch : kLaunches)
+      for (const Fusion fusion : {Fusion::Off, Fusion::Epilogue}) {
+        t.spec.exec.loader = loader, t.spec.exec.launch = launch, t.spec.exec.fusion = fusion;
+        if (why_invalid(t.spec, true)) continue;
+        SCOPED_TRACE(std::string(to_string(loader)) + " " + label(t.spec.exec));
+        const Outcome got = train_on_gpu(t);
+        EXPECT_LT(distance(got, want, t), tolerance(Precision::Fp32));
+        expect_same_losses(got, want, tolerance(Precision::Fp32));
+      }
 }
 
 TEST(LoaderGpu, RowsThatTheLibraryMultiplies) {

@@ -289,5 +289,31 @@ TEST_F(Kernels, DropoutHasTheMaskOfTheGenerator) {
     }
 }
 
+TEST_F(Kernels, PicturesArePreparedAsByTheHeader) {
+  Bench bench;
+  set_clock(bench.queue, bench.clock.data(), {40, 0});
+  Preparation how;
+  how.crop = 3, how.flip = how.normalise = true;
+  how.scale = {{0.5f, 0.25f, 0.75f}, {2, 3, 0.5f}};
+  how.first_row = 11;
+  for (DType type : kTypes)
+    for (const Window& pictures : {Window{5, 8, 8, 3}, Window{3, 7, 5, 1}, Window{33, 5, 9, 2}}) {
+      const int64_t size = pictures.h * pictures.w * pictures.c;
+      const Matrix x = random_matrix(pictures.n, size, type, 1);
+      Matrix y(pictures.n, size, type);
+      prepare_pictures(bench.queue, how, pictures, 5, bench.at(2), x.t, y.t);
+      const std::vector<double> from = wide(x.v);
+      std::vector<double> want;
+      for (int64_t row = 0; row < pictures.n; ++row) {
+        const PicturePlace place = place_of(how, 5, 42, row);
+        const auto picture = [&](int64_t i) { return from[static_cast<size_t>(row * size + i)]; };
+        for (int64_t i = 0; i < size; ++i)
+          want.push_back(prepared_value<double>(how, place, pictures.h, pictures.w, pictures.c, i / pictures.c / pictures.w,
+                                                i / pictures.c % pictures.w, i % pictures.c, picture));
+      }
+      expect_near(y.download(), want, rounding(type), "prepared pictures");
+    }
+}
+
 }  // namespace
 }  // namespace ws::cuda::test

@@ -32,6 +32,7 @@ DataShape limited(DataShape shape, int64_t limit) {
 bool data_relevant(const data::DataSpec& d, std::string_view key) {
   if (key == "data.path") return data::source_of(d.name) != data::Source::None;
   if (is_any(key, {"data.side", "data.skip_broken"})) return d.name == "pictures";
+  if (is_any(key, {"data.crop", "data.flip", "data.normalise"})) return data::holds_pictures(d.name);
   if (key == "data.context") return is_text(d.name);
   if (key == "data.label_column") return d.name == "csv";
   if (key == "data.points") return synthetic(d.name) || is_any(d.name, {"shapes", "sentences"});
@@ -88,8 +89,6 @@ DataShape data_shape(const data::DataSpec& d) {
   if (is_any(d.name, {"circles", "xor"})) return limited(with_split({2, 2}, d.points, d.validation), d.limit);
   return {};
 }
-
-bool holds_pictures(const data::DataSpec& d) { return data_shape(d).input.is_picture() || is_any(d.name, {"idx", "pictures"}); }
 
 double rows_of_a_step(const RunSpec& spec) {
   const int64_t rows = data_shape(spec.data).train, batch = spec.train.batch;

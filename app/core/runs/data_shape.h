@@ -13,7 +13,6 @@ struct DataShape {
   bool known() const { return train > 0; }
 };
 DataShape data_shape(const data::DataSpec& spec);
-bool holds_pictures(const data::DataSpec& spec);  // also if their size is unknown before loading
 double rows_of_a_step(const RunSpec& spec);  // NaN if unknown before loading
 
 // True if a choice has an effect with the other choices as they are. The window hides the rest.

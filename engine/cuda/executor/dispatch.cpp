@@ -280,6 +280,10 @@ void launch_dropout(const Operands& o) {
   dropout(o.with.queue, o.op.dropout, o.with.spec().train.seed, o.with.at, o.in(0), o.out(0));
 }
 
+void launch_preparation(const Operands& o) {
+  prepare_pictures(o.with.queue, o.op.preparation, o.op.window, o.with.spec().train.seed, o.with.at, o.in(0), o.out(0));
+}
+
 using Launcher = void (*)(const Operands&);
 struct Entry {
   OpKind kind;
@@ -340,6 +344,7 @@ constexpr std::array kTable = {
     Entry{OpKind::BatchNormApply, [](const Operands& o) { batch_norm_apply(o.with.queue, norm_of(o)); }},
     Entry{OpKind::BatchNormGrad, launch_batch_norm_grad},
     Entry{OpKind::Dropout, launch_dropout},
+    Entry{OpKind::Prepare, launch_preparation},
     Entry{OpKind::LayerNorm, launch_layer_norm},
     Entry{OpKind::LayerNormGrad, launch_layer_norm_grad},
     Entry{OpKind::Embed, [](const Operands& o) { embed(o.with.queue, o.in(0), o.in(1), o.in(2), o.out(0)); }},

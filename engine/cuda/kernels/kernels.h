@@ -182,6 +182,11 @@ void max_pool_grad(Queue, const Window&, Activation, const Tensor& dy, const Ten
 void avg_pool(Queue, const Window&, const Tensor& x, const Tensor& y);
 void avg_pool_grad(Queue, const Window&, const Tensor& dy, const Tensor& dx);
 
+// ---- pictures on their way into the network ----
+// Reads x as a view if it has a clock. `pictures`: n, h, w and c.
+void prepare_pictures(Queue, const Preparation&, const Window& pictures, uint64_t seed, StepAt at, const Tensor& x,
+                      const Tensor& y);
+
 // ---- norms and dropout ----
 // With `pool`, a max pool of tiled windows follows the norm and its activation: y has one row for each window, and the
 // values between are never in memory.

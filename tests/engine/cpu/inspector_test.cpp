@@ -28,7 +28,7 @@ RunSpec inspected_spec(const char* layers) {
 struct Inspected {
   Inspected(const char* layers, data::Dataset of, uint64_t seed = 3)
       : spec(inspected_spec(layers)), data(std::move(of)), model(make_model(spec.model, data)),
-        inspector(spec, input_shape(data), data.outputs) {
+        inspector(spec, data) {
     spec.train.seed = seed;
     state = first_state(model, spec);
     inspector.set_parameters(state.parameters);
@@ -142,7 +142,7 @@ std::vector<float> losses_while_watched(const char* layers, const data::Dataset&
   spec.train.epochs = 12;
   TrainControl control;
   test::Recorder sink;
-  Inspector inspector(spec, input_shape(data), data.outputs);
+  Inspector inspector(spec, data);
   std::vector<std::future<void>> looks;
   const std::vector<float> row(data.test.x.begin(), data.test.x.begin() + data.features);
   const auto look = [&](Executor& executor) {

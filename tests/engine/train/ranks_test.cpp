@@ -214,6 +214,17 @@ TEST(Ranks, KeepTheLossesOfOneRankOver200Steps) {
     }
 }
 
+TEST(Ranks, SeeThePicturesOfOneRank) {
+  const data::Dataset data = test::random_pictures(90, 8, 1, 3);
+  RunSpec spec = spec_of(1);
+  spec.data.name = "shapes", spec.data.crop = 3, spec.data.flip = true;
+  const Trained one = trained(spec, data);
+  for (int ranks : {2, 3}) {
+    spec.exec.gpus = ranks;
+    EXPECT_LT(largest_difference(trained(spec, data).losses, one.losses), 1e-5);
+  }
+}
+
 TEST(Ranks, ShareWholeSetsAndHalfPrecision) {
   const data::Dataset data = test::random_data(90, 6, 3, true);
   RunSpec spec = spec_of(1);

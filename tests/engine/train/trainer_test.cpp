@@ -142,6 +142,39 @@ TEST_P(Resume, GoesOnBitForBit) {
 }
 INSTANTIATE_TEST_SUITE_P(Optimizers, Resume, testing::Values(Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam));
 
+RunSpec prepared_pictures_spec() {
+  RunSpec spec = small_spec();
+  spec.data.name = "shapes", spec.data.crop = 2, spec.data.flip = true;
+  spec.model.layers = "conv 3x3 4 | relu | maxpool 2 | linear";
+  return spec;
+}
+
+TEST(Trainer, CropsAndMirrorsTheSamePicturesInEveryRunAndAfterAResume) {
+  const auto data = test::random_pictures(50, 8, 3, 4);
+  const RunSpec spec = prepared_pictures_spec();
+  const auto whole = trained(spec, data);
+  ASSERT_EQ(whole.summary.status, RunStatus::Finished) << whole.summary.message;
+  EXPECT_EQ(trained(spec, data).losses, whole.losses);
+  RunSpec still = spec;
+  still.data.crop = 0, still.data.flip = false;
+  EXPECT_NE(trained(still, data).losses, whole.losses);
+  const std::string path = test::own_file("pictures.wsck");
+  auto losses = trained_until(spec, data, 6, path).losses;
+  TrainOptions options;
+  options.resume_from = path;
+  const auto rest = trained(spec, data, options);
+  EXPECT_EQ(rest.summary.status, RunStatus::Finished) << rest.summary.message;
+  losses.insert(losses.end(), rest.losses.begin(), rest.losses.end());
+  EXPECT_EQ(losses, whole.losses);
+}
+
+TEST(Trainer, ReportsPicturesThatAreTooSmallForTheCrop) {
+  RunSpec spec = prepared_pictures_spec();
+  spec.data.crop = 8;
+  EXPECT_EQ(trained(spec, test::random_pictures(50, 8, 3, 4)).summary.message,
+            "crop: 8 pixels of padding leave nothing of a picture with a side of 8; choose at most 7.");
+}
+
 TEST(Trainer, RefusesTheCheckpointOfAnotherRun) {
   const auto data = test::random_data(50, 6, 3, true);
   const std::string path = test::own_file("other.wsck");

@@ -79,6 +79,7 @@ class SetupTest : public QObject, WindowHome {
   void aWrongLayerIsMarkedInItsRow();
   void layersOfAListAreEditedAsRows();
   void theNetworkFollowsTheKindOfData();
+  void onlyPicturesAreCroppedAndMirrored();
 };
 
 void SetupTest::everyChoiceReportsWhatToLookAt() {
@@ -530,6 +531,23 @@ void SetupTest::theNetworkFollowsTheKindOfData() {
   QVERIFY(choices->usePreset("mnist-conv"));
   choices->set("data.name", "fashion-mnist");
   QVERIFY(!choices->spec().model.layers.empty());
+}
+
+void SetupTest::onlyPicturesAreCroppedAndMirrored() {
+  auto window = open();
+  auto* choices = window->workspace()->choices();
+  auto* panel = window->findChild<SetupPanel*>();
+  QVERIFY(choices->usePreset("shapes-residual"));
+  for (const char* key : {"data.crop", "data.flip", "data.normalise"}) QVERIFY(!panel->row(key)->isHidden());
+  choices->set("data.crop", "40");
+  QVERIFY(panel->row("data.crop")->problem().contains("choose at most 31"));
+  choices->set("data.crop", "4");
+  choices->set("data.flip", "true");
+  QVERIFY(panel->row("data.crop")->problem().isEmpty());
+  choices->set("data.name", "iris");
+  for (const char* key : {"data.crop", "data.flip", "data.normalise"}) QVERIFY(panel->row(key)->isHidden());
+  QCOMPARE(choices->spec().data.crop, int64_t(0));
+  QVERIFY(!choices->spec().data.flip);
 }
 
 WARPSIGHT_QTEST(SetupTest)

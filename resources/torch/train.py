@@ -166,6 +166,20 @@ class Network(torch.nn.Module):
         return x
 
 
+def cropped(x, places, crops):
+    """The pictures of a batch at their random places, as Warpsight cuts and mirrors them."""
+    high, wide, channels = crops["picture"]
+    padding = torch.tensor(crops["padding"], device=x.device)
+    down, across, mirrored = places[:, 0:1], places[:, 1:2], places[:, 2:3] > 0
+    y = torch.arange(high, device=x.device)[None] + down
+    columns = torch.arange(wide, device=x.device)[None]
+    columns = torch.where(mirrored, wide - 1 - columns, columns) + across
+    inside = ((y >= 0) & (y < high))[:, :, None] & ((columns >= 0) & (columns < wide))[:, None, :]
+    rows = torch.arange(len(x), device=x.device)[:, None, None]
+    picked = x.view(-1, high, wide, channels)[rows, y.clamp(0, high - 1)[:, :, None], columns.clamp(0, wide - 1)[:, None, :]]
+    return torch.where(inside[..., None], picked, padding).flatten(1)
+
+
 def network(shapes, folder):
     values = array(folder, "start.f32", torch.float32, sum(p["rows"] * p["cols"] for p in shapes["parameters"]))
     at, parameters = 0, []
@@ -241,6 +255,10 @@ class Trainer:
             setattr(self, part, (x.to(self.device), y.to(self.device)))
         epochs, rows = s["orders"], s["train_rows"]
         self.orders = array(self.folder, "order.i32", torch.int32, epochs, rows).long().to(self.device) if epochs else None
+
+        self.places = None
+        if "crops" in s:
+            self.places = array(self.folder, "places.i16", torch.int16, self.run["train"]["epochs"], rows, 3).long().to(self.device)
 
     def wait(self):
         if self.cuda:
@@ -321,6 +339,8 @@ class Trainer:
                     else:
                         picked = order[i * batch:(i + 1) * batch]
                         bx, by = x[picked], y[picked]
+                    if self.places is not None:
+                        bx = cropped(bx, self.places[epoch, i * batch:(i + 1) * batch], self.shapes["crops"])
                     if self.marked:
                         torch.cuda.nvtx.range_push(f"step {self.steps}")
                     loss, hits = self.step(bx, by, learning_rate(train, self.steps, per_epoch))

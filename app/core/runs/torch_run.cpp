@@ -116,6 +116,43 @@ int64_t write_orders(const RunSpec& spec, int64_t rows, const fs::path& path) {
   return spec.train.epochs;
 }
 
+// The places of the crops and mirror images of all epochs: down, across and mirrored for each row in the order of training.
+bool write_places(const RunSpec& spec, const Model& model, int64_t rows, const fs::path& path) {
+  Preparation how;
+  how.crop = static_cast<int32_t>(spec.data.crop), how.flip = spec.data.flip;
+  if (!model.input.is_picture() || !how.is_random()) return false;
+  if (rows * spec.train.epochs > kMostOrdered)
+    throw Failure("PyTorch's run gets the places of all crops in a file, and " + std::to_string(rows * spec.train.epochs) +
+                  " are too many: choose fewer epochs, or no crop and flip.");
+  const int64_t batch = spec.train.batch > 0 ? std::min(spec.train.batch, rows) : rows;
+  std::vector<int16_t> all;
+  int64_t step = 0;
+  for (int64_t epoch = 0; epoch < spec.train.epochs; ++epoch)
+    for (int64_t first = 0; first < rows; first += batch, ++step)
+      for (int64_t row = 0; row < std::min(batch, rows - first); ++row) {
+        const PicturePlace place = place_of(how, spec.train.seed, step, row);
+        for (const int value : {place.down, place.across, int{place.mirrored}}) all.push_back(static_cast<int16_t>(value));
+      }
+  write_array(path, all);
+  return true;
+}
+
+// PyTorch's run gets the pictures as its network reads them: normalised already.
+std::vector<float> normalised(std::vector<float> values, const Model& model) {
+  const auto channels = static_cast<size_t>(model.input.channels);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = (values[i] - model.pixels.mean[i % channels]) * model.pixels.factor[i % channels];
+  return values;
+}
+
+// What the padding of a crop is then, by channel.
+json padding_of(const Model& model, bool normalise) {
+  json values = json::array();
+  for (int64_t c = 0; c < model.input.channels; ++c)
+    values.push_back(normalise ? -model.pixels.mean[c] * model.pixels.factor[c] : 0.0f);
+  return values;
+}
+
 json read_output(const fs::path& path) {
   std::error_code none;
   if (!fs::exists(path, none)) throw Failure("PyTorch's script wrote no " + path.filename().string() + ".");
@@ -256,6 +293,7 @@ void write_torch_data(const RunSpec& spec, const std::string& path) {
   const fs::path folder(path);
   fs::create_directories(folder);
   const data::Dataset data = data::load(spec.data);
+  if (const auto reason = why_not_prepared(spec.data, input_shape(data))) throw Failure(reason->text);
   const Model model = make_model(spec.model, data);
   const bool classes = data.task == data::Task::Classification;
   json shapes = {{"task", classes ? "classification" : "regression"},
@@ -265,7 +303,7 @@ void write_torch_data(const RunSpec& spec, const std::string& path) {
                  {"train_rows", data.train.rows},
                  {"test_rows", data.test.rows}};
   for (const auto& [name, split] : {std::pair{std::string("train"), &data.train}, {std::string("test"), &data.test}}) {
-    write_array(folder / (name + "_x.f32"), split->x);
+    write_array(folder / (name + "_x.f32"), spec.data.normalise ? normalised(split->x, model) : split->x);
     if (classes)
       write_array(folder / (name + "_y.i32"), split->labels);
     else
@@ -282,6 +320,9 @@ void write_torch_data(const RunSpec& spec, const std::string& path) {
     shapes["layers"].push_back(layer_json(model.layers[i], model.layer_parameters[i]));
   write_array(folder / "start.f32", start);
   shapes["orders"] = write_orders(spec, data.train.rows, folder / "order.i32");
+  if (write_places(spec, model, data.train.rows, folder / "places.i16"))
+    shapes["crops"] = {{"picture", {model.input.height, model.input.width, model.input.channels}},
+                       {"padding", padding_of(model, spec.data.normalise)}};
   write_text(folder / "data.json", shapes.dump(1));
   write_text(folder / "run.json", spec_text(spec, 1));
 }

@@ -96,6 +96,35 @@ TEST_F(Torch, TheScriptIsGivenTheSameRowsWeightsAndOrder) {
   EXPECT_EQ(second, order);
 }
 
+// Its network reads the pictures that ours reads: normalised already, with the places where ours cuts and mirrors them.
+TEST_F(Torch, ThePicturesAreNormalisedAndHaveThePlacesOfTheirCrops) {
+  spec_.data = {.name = "shapes", .points = 50, .crop = 2, .flip = true, .normalise = true};
+  spec_.train.batch = 16;
+  spec_.model.layers = "conv 3x3 4 | relu | linear";
+  write_torch_data(spec_, at("data"));
+  const data::Dataset data = data::load(spec_.data);
+  const auto bytes = [&](const std::string& name) {
+    std::ifstream in(at("data/" + name), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  std::vector<int16_t> places(static_cast<size_t>(2 * data.train.rows * 3));
+  ASSERT_EQ(bytes("places.i16").size(), places.size() * 2);
+  std::memcpy(places.data(), bytes("places.i16").data(), places.size() * 2);
+  Preparation how;
+  how.crop = 2, how.flip = true;
+  const int64_t steps = (data.train.rows + 15) / 16;
+  const PicturePlace place = place_of(how, spec_.train.seed, steps + 1, 3);  // of the second epoch
+  const size_t first = static_cast<size_t>((data.train.rows + 16 + 3) * 3);
+  EXPECT_THAT((std::vector<int>(places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(first) + 3)),
+              testing::ElementsAre(place.down, place.across, int{place.mirrored}));
+  float value = 0;
+  std::memcpy(&value, bytes("test_x.f32").data() + 4, 4);
+  EXPECT_FLOAT_EQ(value, (data.test.x[1] - data.channel_mean[1]) * data.channel_factor[1]);
+  const auto crops = nlohmann::json::parse(bytes("data.json"))["crops"];
+  EXPECT_EQ(crops["picture"], (nlohmann::json{32, 32, 3}));
+  EXPECT_FLOAT_EQ(crops["padding"][2].get<float>(), -data.channel_mean[2] * data.channel_factor[2]);
+}
+
 TEST_F(Torch, TheLineHasTargetsAndNoOrder) {
   spec_ = load_spec("regression-small");
   write_torch_data(spec_, at("data"));

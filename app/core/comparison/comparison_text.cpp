@@ -246,11 +246,17 @@ std::string answer_text(const Comparison& c, const std::string& a, const std::st
   return c.asked.time && c.speed != Speed::Unknown ? result + "; " + speed_text(c, a, b) : result;
 }
 
+std::string group_word(const Comparison& c, prof::GroupBy by) {
+  if (by == prof::GroupBy::Name) return "kernel";
+  return by == prof::GroupBy::Layer && !c.choices_known ? "module" : to_string(by);
+}
+
 std::string to_text(const Comparison& c, prof::GroupBy by) {
   std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n" + answer_text(c) + "\n";
   const auto rows = c.grouped.find(by);
-  const std::string what = by == prof::GroupBy::Layer ? "module" : to_string(by);
+  const std::string what = group_word(c, by);
   if (rows == c.grouped.end()) {
+    if (what == "layer") return text + "\nNeither run names a layer: no kernels were recorded.\n";
     const std::string level = by == prof::GroupBy::Layer ? "modules" : by == prof::GroupBy::Op ? "ops" : "lines";
     return text + "\nNeither run names a " + what + ". Record the program again with --level " + level + ".\n";
   }

@@ -25,6 +25,8 @@ std::string speed_text(const Comparison& comparison, const std::string& a = "A",
 std::string result_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
 // The main answer first: the result if data, model or training differ, the time if execution differs.
 std::string answer_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
+// "kernel", "op", "line"; "layer" where both runs are of a network that is known, "module" for recorded programs.
+std::string group_word(const Comparison& comparison, prof::GroupBy by);
 Table delta_rows(const std::vector<prof::KernelDelta>& kernels);
 std::string to_text(const Comparison& comparison);
 std::string to_text(const Comparison& comparison, prof::GroupBy by);  // only the table by op, module or line

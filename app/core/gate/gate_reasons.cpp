@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/core/comparison/comparison.h"
+#include "app/core/comparison/comparison_text.h"
 #include "app/core/gate/gate.h"
 #include "profiling/analysis/kernel_table.h"
 
@@ -42,8 +42,9 @@ GateReasons reasons_of(const prof::RunData& a, const prof::RunData& b) {
     return reasons;
   }
   const double whole_us = 1e-6 * static_cast<double>(comparison.by_op.b_ps - comparison.by_op.a_ps);
-  for (const auto& [by, kind] : {std::pair{prof::GroupBy::Layer, "module"}, {prof::GroupBy::Line, "line"}})
-    if (const auto found = comparison.grouped.find(by); found != comparison.grouped.end()) add_rows(reasons, kind, rows_of(found->second), whole_us);
+  for (const auto by : {prof::GroupBy::Layer, prof::GroupBy::Line})
+    if (const auto found = comparison.grouped.find(by); found != comparison.grouped.end())
+      add_rows(reasons, group_word(comparison, by), rows_of(found->second), whole_us);
   add_rows(reasons, "part", rows_of(comparison.by_op), whole_us);
   for (const prof::KernelDelta& kernel : comparison.kernels)
     for (auto [names, none, some] : {std::tuple{&reasons.only_a, kernel.b_count, kernel.a_count}, {&reasons.only_b, kernel.a_count, kernel.b_count}})

@@ -12,6 +12,7 @@
 #include "app/pages/compare/compare_table.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
+#include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/safe_text.h"
@@ -257,10 +258,9 @@ void CompareTables::showKernels(const ComparedRuns& compared) {
 void CompareTables::offerGroups(const Comparison& comparison) {
   const QSignalBlocker quiet(groups_);
   groups_->clear();
-  const std::pair<prof::GroupBy, QString> all[] = {{prof::GroupBy::Name, tr("by kernel")}, {prof::GroupBy::Op, tr("by op")},
-                                                   {prof::GroupBy::Layer, tr("by module")}, {prof::GroupBy::Line, tr("by line")}};
-  for (const auto& [by, name] : all)
-    if (by == prof::GroupBy::Name || comparison.grouped.contains(by)) groups_->addItem(name, static_cast<int>(by));
+  for (const auto by : {prof::GroupBy::Name, prof::GroupBy::Op, prof::GroupBy::Layer, prof::GroupBy::Line})
+    if (by == prof::GroupBy::Name || comparison.grouped.contains(by))
+      groups_->addItem(tr("by %1").arg(text(group_word(comparison, by))), static_cast<int>(by));
   groups_->setCurrentIndex(std::max(0, groups_->findData(group_)));
   setOptionVisible(groups_, groups_->count() > 1);
 }
@@ -269,8 +269,8 @@ void CompareTables::fillKernels() {
   const auto by = static_cast<prof::GroupBy>(groups_->currentData().toInt());
   const std::vector<prof::KernelDelta>& all = deltas_[by];
   const QString &a = baseline_, &b = candidate_;
-  const QString heads[] = {tr("Kernel"), tr("Op"), tr("Module"), tr("Phase"), tr("Shape"), tr("Line")};
-  kernels_->setHorizontalHeaderLabels({heads[static_cast<size_t>(by)], tr("%1 calls").arg(a), tr("%1 calls").arg(b), tr("%1, µs").arg(a),
+  const QString group = groups_->currentText().section(' ', 1);  // behind "by"
+  kernels_->setHorizontalHeaderLabels({group.left(1).toUpper() + group.mid(1), tr("%1 calls").arg(a), tr("%1 calls").arg(b), tr("%1, µs").arg(a),
                                        tr("%1, µs").arg(b), tr("%1 − %2, µs").arg(b, a)});
   kernels_->setRowCount(static_cast<int>(all.size()));
   for (int row = 0; row < kernels_->rowCount(); ++row) {

@@ -256,6 +256,19 @@ TEST(Comparison, TracesAreSplitByOpAsByKind) {
   EXPECT_NE(to_json(c).find("\"causes_by_op\""), std::string::npos);
 }
 
+TEST(Comparison, TrainingsAreSplitByLayerAndRecordedProgramsByModule) {
+  RunData a;
+  a.trace = std::move(MadeTrace(100, 20).trace);
+  const Comparison program = compared(a, a);
+  EXPECT_EQ(group_word(program, GroupBy::Layer), "module");
+  EXPECT_EQ(group_word(program, GroupBy::Name), "kernel");
+  a.summary.spec = spec_text(RunSpec{});
+  const Comparison training = compared(a, a);
+  EXPECT_EQ(group_word(training, GroupBy::Layer), "layer");
+  EXPECT_NE(to_text(training, GroupBy::Layer).find("layer"), std::string::npos);
+  EXPECT_EQ(to_text(training, GroupBy::Layer).find("module"), std::string::npos);
+}
+
 // A recording in windows that were too short for steps: what lies between them is not idle.
 TEST(Comparison, WithoutStepsTheLongestTracedPartIsCompared) {
   RunData run;

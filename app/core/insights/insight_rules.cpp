@@ -173,6 +173,23 @@ Found low_occupancy(const RunFacts& f) {
   return {};
 }
 
+// One layer of a long list takes most of the kernel time, forward and backward together.
+Found heaviest_layer(const RunFacts& f) {
+  constexpr size_t kFewLayers = 3;
+  constexpr double kMost = 0.4;
+  const auto is_layer = [](const prof::KernelRow& row) { return !row.key.empty() && row.key[0] != '('; };
+  if (f.spec.model.layers.empty() || std::ranges::count_if(f.layers, is_layer) <= static_cast<std::ptrdiff_t>(kFewLayers)) return {};
+  const prof::KernelRow& row = *std::ranges::find_if(f.layers, is_layer);
+  if (row.share < kMost || f.kernel_us() < 0.5 * f.step_us) return {};
+  return Insight{"one layer",
+                 "layer " + row.key + " takes " + percent(row.share, 0) + " of the kernel time in a step",
+                 "Forward and backward phase together. Fewer channels there, or a stride or a pool before it, save more than a change of any "
+                 "other layer. Kernels shows its kernels when it groups by layer.",
+                 {},
+                 0,
+                 row.meaning};
+}
+
 Found idle_tensor_cores(const RunFacts& f) {
   const double matrix = f.part(Meaning::Matrix);
   if (!f.gpu || f.spec.exec.precision != Precision::Fp32 || matrix < 0.4 * f.step_us) return {};
@@ -239,8 +256,8 @@ Found heavy_tracing(const RunFacts& f) {
 
 constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights, allocator_stalls,  needless_sync,
                                                 launch_bound, unfused_chains,    pageable_copies,   tiny_batch,
-                                                memory_peak,  low_occupancy,     idle_tensor_cores, exposed_communication,
-                                                heavy_tracing};
+                                                memory_peak,  low_occupancy,     heaviest_layer,    idle_tensor_cores,
+                                                exposed_communication, heavy_tracing};
 
 }  // namespace
 

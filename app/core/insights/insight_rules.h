@@ -31,6 +31,7 @@ struct RunFacts {
   bool of_steps = false;                 // that range is of all steps, without pauses between them
   const CompiledPlan* plan = nullptr;
   std::vector<prof::KernelRow> kernels;  // largest share first
+  std::vector<prof::KernelRow> layers;   // the same by layer; the row of other work has an empty name or one in parentheses
   std::vector<double> occupancy;         // theoretical, by row of `kernels`; below 0: unknown
 
   double part(prof::Meaning m) const { return part_us[static_cast<size_t>(m)]; }

@@ -39,6 +39,7 @@ void add_losses(RunFacts& facts, const Run& run) {
 
 void add_kernels(RunFacts& facts, const Run& run, const prof::StepSample& sample) {
   facts.kernels = prof::kernel_table(run.trace, sample.row.begin, sample.row.end, prof::GroupBy::Op);
+  facts.layers = prof::kernel_table(run.trace, sample.row.begin, sample.row.end, prof::GroupBy::Layer);
   facts.kernels_per_step = sample.kernels_per_step;
   const auto limits = card_limits(run);
   for (size_t i = 0; i < std::min(kRowsWithOccupancy, facts.kernels.size()); ++i) {

@@ -125,6 +125,25 @@ TEST(Insights, LowOccupancyIsNoAdviceForAKernelThatTransfersGradients) {
   EXPECT_THAT(named(insights(f), "low occupancy").headline, testing::HasSubstr("output_layer_kernel"));
 }
 
+TEST(Insights, NamesTheLayerThatTakesMostOfTheKernels) {
+  RunFacts f;
+  f.gpu = true, f.step_us = 100, f.kernels_per_step = 10;
+  f.spec.model.layers = "conv 3x3 8 | relu | conv 3x3 64 | relu | conv 3x3 8 | relu | linear";
+  f.part_us[static_cast<size_t>(Meaning::Matrix)] = 90;
+  for (const auto& [name, share] : {std::pair{"(no layer)", 0.41}, {"conv2", 0.45}, {"conv1", 0.06}, {"conv3", 0.05}, {"fc4", 0.03}}) {
+    prof::KernelRow row;
+    row.key = name, row.share = share, row.meaning = Meaning::Matrix;
+    f.layers.push_back(row);
+  }
+  EXPECT_EQ(named(insights(f), "one layer").headline, "layer conv2 takes 45 % of the kernel time in a step");
+  f.layers[1].share = 0.3;
+  EXPECT_THAT(rules(f), testing::Not(testing::Contains("one layer")));
+  f.layers[1].share = 0.45, f.layers.resize(4);
+  EXPECT_THAT(rules(f), testing::Not(testing::Contains("one layer"))) << "one of three layers is no surprise";
+  f.layers.push_back(f.layers[3]), f.spec.model.layers.clear();
+  EXPECT_THAT(rules(f), testing::Not(testing::Contains("one layer")));
+}
+
 TEST(Insights, CommunicationThatNothingHides) {
   RunFacts f;
   f.gpu = true, f.step_us = 100;

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "engine/lab/ceilings.h"
-#include "profiling/base/json_input.h"
+#include "profiling/base/json_fields.h"
 
 namespace ws::lab {
 
@@ -14,24 +14,25 @@ using nlohmann::json;
 
 namespace {
 
-json point_json(const LabPoint& p) {
-  json point = {{"way", info(p.way).name},
-                {"size", p.size},
-                {"ok", p.ok},
-                {"median_s", p.median_s},
-                {"p5_s", p.low_s},
-                {"p95_s", p.high_s},
-                {"device_s", p.device_s},
-                {"device_p5_s", p.device_low_s},
-                {"device_p95_s", p.device_high_s},
-                {"copy_s", p.copy_s},
-                {"compute_s", p.compute_s},
-                {"bound_s", p.bound_s},
-                {"repeats", p.repeats},
-                {"flops", p.flops},
-                {"bytes", p.bytes},
-                {"error", p.error},
-                {"note", p.note}};
+// A script may write a count as 1e9.
+void list_count(JsonFields& f, const char* key, int64_t& value) {
+  f.as(key, value, [&value](const JsonInput& in) { value = std::llround(std::clamp(in.number(0), 0.0, 9e18)); });
+}
+
+void list(JsonFields& f, LabPoint& p) {
+  f("size", p.size, 0), f("ok", p.ok), f("median_s", p.median_s);
+  if (f.reads()) p.low_s = p.high_s = p.median_s;
+  f("p5_s", p.low_s), f("p95_s", p.high_s);
+  f("device_s", p.device_s), f("device_p5_s", p.device_low_s), f("device_p95_s", p.device_high_s);
+  f("copy_s", p.copy_s), f("compute_s", p.compute_s), f("bound_s", p.bound_s), f("repeats", p.repeats, 0, 1'000'000'000);
+  list_count(f, "flops", p.flops), list_count(f, "bytes", p.bytes);
+  f("error", p.error), f("note", p.note);
+}
+
+json point_json(LabPoint p) {
+  json point = {{"way", info(p.way).name}};
+  JsonFields fields(point);
+  list(fields, p);
   if (p.recorded.steps > 0)
     point["recorded"] = {p.recorded.first_step, p.recorded.steps, p.recorded.begin_ns, p.recorded.end_ns};
   return point;
@@ -51,25 +52,11 @@ json crossings_json(const LabResult& r) {
 std::optional<LabPoint> read_point(const JsonInput& p) {
   const auto way = std::ranges::find(ways(), p.required("way").text(), &WayInfo::name);
   if (way == ways().end()) return {};
-  const auto number = [&p](const char* key, double fallback = 0) { return p.at(key).number(fallback); };
+  for (const char* key : {"size", "median_s"}) (void)p.required(key);
   LabPoint point;
   point.way = way->way;
-  point.size = p.required("size").whole(0, 0);
-  point.ok = p.at("ok").flag(true);
-  point.median_s = p.required("median_s").number(0);
-  point.low_s = number("p5_s", point.median_s);
-  point.high_s = number("p95_s", point.median_s);
-  point.device_s = number("device_s");
-  point.device_low_s = number("device_p5_s");
-  point.device_high_s = number("device_p95_s");
-  point.copy_s = number("copy_s");
-  point.compute_s = number("compute_s");
-  point.bound_s = number("bound_s");
-  point.repeats = static_cast<int>(p.at("repeats").whole(0, 0, 1'000'000'000));
-  point.flops = std::llround(std::clamp(number("flops"), 0.0, 9e18));
-  point.bytes = std::llround(std::clamp(number("bytes"), 0.0, 9e18));
-  point.error = number("error");
-  point.note = p.at("note").text();
+  JsonFields fields(p);
+  list(fields, point);
   if (const JsonInput recorded = p.at("recorded"); recorded.there()) {
     const auto range = recorded.items();
     if (range.size() != 4) recorded.refuse("four whole numbers");

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/workloads/lab_spec.h"
-#include "profiling/base/json_input.h"
+#include "profiling/base/json_fields.h"
 
 namespace ws::lab {
 
@@ -37,66 +37,47 @@ std::vector<int64_t> size_list(const JsonInput& value) {
   return list;
 }
 
-void read(LabSpec& spec, const std::string& key, const JsonInput& value) {
-  if (key == "name")
-    spec.name = value.text();
-  else if (key == "title" || key == "text" || key == "measured")
-    value.text();
-  else if (key == "operation")
-    spec.operation = operation(value);
-  else if (key == "sizes")
-    spec.sizes = size_list(value);
-  else if (key == "ways")
-    spec.ways = way_list(value);
-  else if (key == "m")
-    spec.m = value.whole(0, 0, 1 << 20);
-  else if (key == "k")
-    spec.k = value.whole(0, 0, 1 << 20);
-  else if (key == "depth")
-    spec.depth = static_cast<int>(value.whole(0, 1, 64));
-  else if (key == "expression")
-    spec.expression = Expression::parse(value.text()).text();
-  else if (key == "repeats")
-    spec.repeats = static_cast<int>(value.whole(0, 3, 10000));
-  else if (key == "warm_up")
-    spec.warm_up = static_cast<int>(value.whole(0, 0, 1000));
-  else if (key == "seconds_per_point")
-    spec.seconds_per_point = value.number(0, 0, 3600);
-  else if (key == "longest_call_s")
-    spec.longest_call_s = value.number(0, 0, 3600);
-  else if (key == "cold_cache")
-    spec.cold_cache = value.flag(false);
-  else if (key == "seed")
-    spec.seed = static_cast<uint64_t>(value.whole(0, 0));
-  else
-    throw Failure(value.path() + ": there is no such choice");
+// Files may have texts beside the choices.
+constexpr std::string_view kTexts[] = {"title", "text", "measured"};
+
+void list(JsonFields& f, LabSpec& s) {
+  json names = json::array();
+  for (const Way way : s.ways) names.push_back(info(way).name);
+  f("name", s.name);
+  f.as("operation", to_string(s.operation), [&s](const JsonInput& in) {
+    if (in.there()) s.operation = operation(in);
+  });
+  f.as("sizes", s.sizes, [&s](const JsonInput& in) { s.sizes = size_list(in); });
+  f.as("ways", names, [&s](const JsonInput& in) { s.ways = way_list(in); });
+  f("m", s.m, 0, 1 << 20), f("k", s.k, 0, 1 << 20), f("depth", s.depth, 1, 64);
+  f.as("expression", s.expression, [&s](const JsonInput& in) {
+    if (in.there()) s.expression = Expression::parse(in.text()).text();
+  });
+  f("repeats", s.repeats, 3, 10000), f("warm_up", s.warm_up, 0, 1000);
+  f("seconds_per_point", s.seconds_per_point, 0, 3600), f("longest_call_s", s.longest_call_s, 0, 3600);
+  f("cold_cache", s.cold_cache), f("seed", s.seed, 0);
 }
 
 }  // namespace
 
 LabSpec lab_spec_from_json(const json& object) {
   LabSpec spec;
-  for (const auto& [key, value] : JsonInput(object, "lab").entries()) read(spec, key, value);
+  const JsonInput in(object, "lab");
+  const json known = to_json(spec);
+  for (const auto& [key, value] : in.entries())
+    if (std::ranges::find(kTexts, key) != std::end(kTexts)) value.text();
+    else if (!known.contains(key)) throw Failure(value.path() + ": there is no such choice");
+  JsonFields fields(in);
+  list(fields, spec);
   return spec;
 }
 
 json to_json(const LabSpec& s) {
-  json list = json::array();
-  for (Way w : s.ways) list.push_back(info(w).name);
-  return {{"name", s.name},
-          {"operation", to_string(s.operation)},
-          {"sizes", s.sizes},
-          {"ways", list},
-          {"m", s.m},
-          {"k", s.k},
-          {"depth", s.depth},
-          {"expression", s.expression},
-          {"repeats", s.repeats},
-          {"warm_up", s.warm_up},
-          {"seconds_per_point", s.seconds_per_point},
-          {"longest_call_s", s.longest_call_s},
-          {"cold_cache", s.cold_cache},
-          {"seed", s.seed}};
+  LabSpec spec = s;
+  json to;
+  JsonFields fields(to);
+  list(fields, spec);
+  return to;
 }
 
 }  // namespace ws::lab

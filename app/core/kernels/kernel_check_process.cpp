@@ -15,7 +15,7 @@
 #include "engine/devices/own_kernels.h"
 #include "engine/own_kernels/kernel_contract.h"
 #include "engine/own_kernels/kernel_versions.h"
-#include "profiling/base/json_input.h"
+#include "profiling/base/json_fields.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
 #include "profiling/base/temporary_folder.h"
@@ -153,25 +153,32 @@ class Follower {
 
 }  // namespace
 
-std::string to_json_line(const ShapeResult& r) {
-  const OwnKernelVerdict& v = r.verdict;
-  return json{{"shape", r.shape}, {"sentence", r.sentence}, {"failure", r.failure}, {"fault", to_string(v.fault)}, {"good", r.good()},
-              {"error", v.error}, {"same_bits", v.same_bits}, {"own_us", v.own_us}, {"empty_us", v.empty_us}, {"built_in_us", v.built_in_us}, {"bytes", v.bytes},
-              {"flops", v.flops}, {"registers", v.registers}, {"occupancy", v.occupancy}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+namespace {
+
+void list(JsonFields& f, ShapeResult& r) {
+  OwnKernelVerdict& v = r.verdict;
+  f("shape", r.shape), f("sentence", r.sentence), f("failure", r.failure);
+  f.as("fault", to_string(v.fault), [&v](const JsonInput& in) { v.fault = fault_named(in.text()); });
+  f("error", v.error), f("own_us", v.own_us), f("empty_us", v.empty_us), f("built_in_us", v.built_in_us), f("bytes", v.bytes);
+  f("flops", v.flops), f("occupancy", v.occupancy), f("registers", v.registers), f("same_bits", v.same_bits);
+}
+
+}  // namespace
+
+std::string to_json_line(const ShapeResult& result) {
+  ShapeResult r = result;
+  json line = {{"good", r.good()}};
+  JsonFields fields(line);
+  list(fields, r);
+  return line.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 ShapeResult shape_result(const std::string& json_line) {
   const json line = parse_json(json_line, "The check's line");
   const JsonInput in(line, "The check's line");
-  ShapeResult r{.shape = in.at("shape").text(), .sentence = in.at("sentence").text(), .verdict = {}, .failure = in.at("failure").text()};
-  const auto number = [&in](const char* key) { return in.at(key).number(0); };
-  OwnKernelVerdict& v = r.verdict;
-  v.fault = fault_named(in.at("fault").text());
-  v.error = number("error"), v.own_us = number("own_us"), v.empty_us = number("empty_us"), v.built_in_us = number("built_in_us");
-  v.bytes = number("bytes"), v.flops = number("flops"), v.occupancy = number("occupancy");
-  v.registers = static_cast<int>(number("registers"));
-  v.same_bits = in.at("same_bits").flag(false);
+  ShapeResult r;
+  JsonFields fields(in);
+  list(fields, r);
   return r;
 }
 

@@ -39,7 +39,6 @@ class UpdateReader {
   void read(const Frame& frame, RemoteUpdate& into);
 
  private:
-  void read_ops(std::string_view text);
   std::vector<prof::OpTag> ops_;  // local tags, by the tag of the other side
 };
 

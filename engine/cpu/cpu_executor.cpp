@@ -13,7 +13,7 @@
 #include "engine/cpu/embedding.h"
 #include "engine/cpu/host_plan.h"
 #include "engine/cpu/norm.h"
-#include "engine/cpu/preparation.h"
+#include "engine/cpu/prepare_pictures.h"
 #include "engine/passes/memory_need.h"
 #include "profiling/base/clock.h"
 

@@ -1,6 +1,6 @@
 // Crops, mirror images and normalising of pictures: against a plain padded copy, and as ops of the plan. The CUDA kernel
 // runs the same header.
-#include "engine/cpu/preparation.h"
+#include "engine/cpu/prepare_pictures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

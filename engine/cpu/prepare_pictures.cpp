@@ -1,4 +1,4 @@
-#include "engine/cpu/preparation.h"
+#include "engine/cpu/prepare_pictures.h"
 
 namespace ws::cpu {
 

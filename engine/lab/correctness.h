@@ -1,5 +1,6 @@
 // Compares results with float64 on the CPU. An error that rounding explains for the operation and precision is allowed.
 #pragma once
+#include "engine/lab/lab.h"
 #include "engine/workloads/workload.h"
 
 namespace ws::lab {

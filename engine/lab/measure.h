@@ -1,5 +1,6 @@
 // Times one point: warms up, repeats until the time is stable, then measures where the time went.
 #pragma once
+#include "engine/lab/lab.h"
 #include "engine/workloads/workload.h"
 
 namespace ws::lab {

@@ -16,6 +16,11 @@
 namespace ws {
 namespace {
 
+// True if the plans of ranks with as many rows differ: each rank has its own random numbers.
+bool has_numbers_of_a_rank(const Plan& plan) {
+  return std::ranges::any_of(plan.ops, [](const Op& op) { return op.kind == OpKind::Dropout || op.preparation.is_random(); });
+}
+
 // A thread that does one task at a time for a rank.
 class RankThread {
  public:
@@ -115,7 +120,7 @@ class RankedExecutor final : public Executor {
   void bind(const Plan& plan) override {
     if (seen_.insert(plan.id).second) each([&](int, Rank& r) { r.executor->results(r.results, true); });
     each([&](int rank, Rank& r) {
-      const bool same = rank_rows(rank, plan.step_rows).count == plan.batch;
+      const bool same = rank == 0 || (rank_rows(rank, plan.step_rows).count == plan.batch && !has_numbers_of_a_rank(plan));
       r.executor->bind(same ? plan : compile(plan.spec, model_, plan.step_rows, rank).plan);
     });
   }

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -35,13 +34,6 @@ uint64_t mixed(const StackOfThread& stack, const std::vector<uint64_t>& native) 
   for (const CodeAt& at : stack.frames)
     hash = mixed(hash, reinterpret_cast<uintptr_t>(at.code) ^ (static_cast<uint64_t>(at.last) << 44));
   return hash;
-}
-
-// CPU time of this thread: waiting for the interpreter does not count.
-int64_t worked_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 }  // namespace

@@ -19,18 +19,19 @@
 #include "profiling/recording/native_stacks.h"
 
 namespace ws::prof {
+
+int64_t worked_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 namespace {
 
 bool leave_descriptors() {
   constexpr long kCloseRange = 436;        // older headers name neither
   constexpr unsigned kInATableOfItsOwn = 2;
   return syscall(kCloseRange, 0u, ~0u, kInATableOfItsOwn) == 0;
-}
-
-int64_t worked_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 class FileThread {

@@ -16,6 +16,7 @@ void begin_own_files();
 // the other thread took. Calls inside of work are direct.
 int64_t with_own_files(const std::function<void()>& work);
 
+int64_t worked_ns();  // CPU time of this thread
 std::string first_bytes(const std::string& path, size_t most);  // empty if the file cannot be read
 
 }  // namespace ws::prof

@@ -57,14 +57,21 @@ ProofsPane::ProofsPane(QWidget* parent) : Pane(tr("Proofs"), parent) {
 
 void ProofsPane::setProofs(const ProvedPredictions& proved) {
   proofs_ = proved.proofs();
-  setTitle(tr("Proofs"), proofs_.empty() ? QString() : tr("%1 %2").arg(proofs_.size()).arg(text(proved.where())));
-  errors_->setText(with_capital(text(errors_text(errors_of(proofs_)))));
+  setTitle(tr("Proofs"), proofs_.empty() ? QString() : QString::number(proofs_.size()));
+  errors_->setText(tr("%1. %2.").arg(with_capital(text(errors_text(errors_of(proofs_)))), with_capital(text(proved.where()))));
   errors_->setVisible(!proofs_.empty());
   table_->setVisible(!proofs_.empty());
   model_.setTable(kinds_table(proved));
-  fit_columns(*table_, model_);
+  fitTable();
   plot_->setEmptyText(proofs_.empty() ? tr("No prediction has been proved yet. “Prove it” makes the first proof.") : QString());
   draw();
+}
+
+// The names matter most: a narrow table leaves out the worst errors.
+void ProofsPane::fitTable() {
+  constexpr int kAllColumns = 330, kWorst = 3;
+  table_->setColumnHidden(kWorst, table_->viewport()->width() < kAllColumns);
+  fit_columns(*table_, model_);
 }
 
 void ProofsPane::mark(const Proof& proof) {
@@ -129,7 +136,7 @@ QString ProofsPane::proofAt(QPointF at) const {
 }
 
 bool ProofsPane::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::Resize && watched == table_->viewport()) fit_columns(*table_, model_);
+  if (event->type() == QEvent::Resize && watched == table_->viewport()) fitTable();
   if (event->type() == QEvent::ToolTip && watched == plot_) plot_->setToolTip(proofAt(static_cast<QHelpEvent*>(event)->pos()));
   return Pane::eventFilter(watched, event);
 }

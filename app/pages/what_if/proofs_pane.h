@@ -27,6 +27,7 @@ class ProofsPane : public Pane {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
+  void fitTable();
   void draw();
   void drawBand(double low, double high);
   void drawPoints(const QVector<double>& predicted, const QVector<double>& measured, const QColor& colour, bool filled);

@@ -15,6 +15,15 @@ namespace {
 
 constexpr double kLeft = 92, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 24, kMostRow = 52, kBarSpace = 6, kSpace = 10;
 constexpr double kFaint = 0.28, kExample = 0.45;
+constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
+constexpr int kFewestLetters = 6;
+
+// Empty if too few letters fit to know the name by.
+QString name_in(const QFontMetrics& metrics, const QString& name, double width) {
+  if (width < kShortName) return {};
+  const QString fitting = metrics.elidedText(name, Qt::ElideRight, static_cast<int>(width - 6));
+  return fitting == name || (width >= kCutName && fitting.size() > kFewestLetters) ? fitting : QString();
+}
 
 }  // namespace
 
@@ -58,11 +67,16 @@ void StepPathView::paintEvent(QPaintEvent*) {
 
 void StepPathView::paintAxis(QPainter& painter) const {
   painter.setFont(ui_font(11));
-  for (const double tick : ticks(0, longest(), false, std::max(2, width() / 110))) {
+  constexpr double kMilliseconds = 10'000;  // from this many µs on
+  const bool ms = longest() >= kMilliseconds;
+  const double unit = ms ? 1e3 : 1;
+  const QString unit_name = ms ? tr(" ms") : tr(" µs");
+  for (const double shown : ticks(0, longest() / unit, false, std::max(2, width() / 110))) {
+    const double tick = shown * unit;
     painter.setPen(theme().grid);
     painter.drawLine(QPointF(x(tick), kAxis), QPointF(x(tick), height()));
     painter.setPen(theme().quiet);
-    painter.drawText(QRectF(x(tick) - 50, 2, 100, kAxis - 4), Qt::AlignCenter, text(tick_text(tick)) + (tick == 0 ? tr(" µs") : QString()));
+    painter.drawText(QRectF(x(tick) - 50, 2, 100, kAxis - 4), Qt::AlignCenter, text(tick_text(shown)) + (tick > 0 ? QString() : unit_name));
   }
 }
 
@@ -97,9 +111,10 @@ void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, doub
     painter.setOpacity(opacity * (bar.on_path ? 1 : kFaint));
     draw_fill(painter, box, meaning_brush(bar.meaning));
     painter.setOpacity(1);
-    if (box.width() < 34) continue;
+    const QString name = name_in(painter.fontMetrics(), bar.name, box.width());
+    if (name.isEmpty()) continue;
     painter.setPen(bar.on_path ? theme().ink_on(theme().of(bar.meaning)) : theme().secondary);
-    painter.drawText(box.adjusted(4, 0, -2, 0), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(bar.name, Qt::ElideRight, static_cast<int>(box.width() - 6)));
+    painter.drawText(box.adjusted(4, 0, -2, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
   }
 }
 
@@ -123,8 +138,8 @@ bool StepPathView::event(QEvent* event) {
   const auto* help = static_cast<QHelpEvent*>(event);
   const PathPicture::Bar* bar = barAt(help->pos());
   setToolTip(!bar ? QString()
-                  : tr("%1: %2 µs. %3").arg(bar->name, QString::number(bar->end - bar->begin, 'f', 2),
-                                            bar->on_path ? tr("On the critical path.") : tr("Off the path: it could end %1 µs later.").arg(QString::number(bar->slack_us, 'f', 2))));
+                  : tr("%1: %2. %3").arg(bar->name, step_time_text(bar->end - bar->begin),
+                                         bar->on_path ? tr("On the critical path.") : tr("Off the path: it could end %1 later.").arg(step_time_text(bar->slack_us))));
   return QWidget::event(event);
 }
 

@@ -1,6 +1,7 @@
 #include "app/pages/what_if/step_pictures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "app/text/qt_text.h"
@@ -9,18 +10,25 @@
 namespace ws::app {
 namespace {
 
-constexpr size_t kMostBars = 400, kMostRows = 6;
+constexpr size_t kMostBars = 4000, kMostRows = 6;
 
-// The nodes of one step in the second half of the window, where a host that runs ahead does so.
-std::vector<uint32_t> nodes_of_a_step(const prof::StepCauses& causes) {
-  const prof::CauseGraph& graph = causes.graph;
-  prof::TimeRange step = graph.window;
-  if (causes.cuts.size() > 2) {
-    const size_t at = (causes.cuts.size() - 1) * 3 / 4;
-    step = {causes.cuts[at - (at > 0 && at + 1 == causes.cuts.size())], causes.cuts[std::min(at + 1, causes.cuts.size() - 1)]};
+// A step of usual length in the second half of the window, where a host that runs ahead does so.
+prof::TimeRange usual_step(const prof::StepCauses& causes, double usual_us) {
+  prof::TimeRange usual = causes.graph.window;
+  double least = -1;
+  for (size_t at = causes.cuts.size() / 2; at + 1 < causes.cuts.size(); ++at) {
+    const prof::TimeRange step{causes.cuts[at], causes.cuts[at + 1]};
+    const double off = std::abs(static_cast<double>(step.length()) * 1e-3 - usual_us);
+    if (least < 0 || off < least) usual = step, least = off;
   }
+  return usual;
+}
+
+std::vector<uint32_t> nodes_of_a_step(const prof::StepCauses& causes, double usual_us) {
+  const prof::CauseGraph& graph = causes.graph;
+  const prof::TimeRange step = usual_step(causes, usual_us);
   std::vector<uint32_t> nodes;
-  for (uint32_t node = 0; node < graph.nodes.size() && nodes.size() < kMostBars; ++node)
+  for (uint32_t node = 0; node < graph.nodes.size(); ++node)
     if (step.contains(graph.nodes[node].start) && graph.nodes[node].kind != prof::NodeKind::Meeting) nodes.push_back(node);
   return nodes;
 }
@@ -30,17 +38,20 @@ QString name_of(const prof::CauseNode& node, const prof::Trace& trace) {
   return text(op && !trace.ops[node.op].name.empty() ? trace.ops[node.op].name : prof::plain_kernel_name(trace.name(node.name)));
 }
 
-PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<uint32_t>& nodes, const prof::Timing& timing) {
+PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<uint32_t>& nodes, const prof::Timing& timing, double length_us) {
   const prof::CauseGraph& graph = causes.graph;
   const std::vector<prof::TimeNs> times = prof::replay(graph, timing);
   const prof::CriticalPath path = prof::critical_path(graph, timing, times);
-  prof::TimeNs first = prof::kAlways, last = -prof::kAlways;
-  const bool gpu = std::ranges::any_of(nodes, [&](uint32_t node) { return !prof::runs_on_host(graph.nodes[node].kind); });
-  for (const uint32_t node : nodes)
-    if (!gpu || !prof::runs_on_host(graph.nodes[node].kind)) {
-      first = std::min(first, times[prof::start_of(node)]);
-      last = std::max(last, times[prof::end_of(node)]);
-    }
+  const auto extent = [&](bool host_too) {
+    prof::TimeRange range{prof::kAlways, -prof::kAlways};
+    for (const uint32_t node : nodes)
+      if (host_too || !prof::runs_on_host(graph.nodes[node].kind)) range = {std::min(range.begin, times[prof::start_of(node)]), std::max(range.end, times[prof::end_of(node)])};
+    return range;
+  };
+  // The GPU shows where a step begins and ends, unless it idles through most of it.
+  prof::TimeRange shown = extent(false);
+  if (shown.begin > shown.end || static_cast<double>(shown.length()) * 1e-3 < length_us / 2) shown = extent(true);
+  const auto [first, last] = shown;
   // Meanwhile the host may be at another step.
   std::map<std::pair<bool, uint32_t>, PathPicture::Row> rows;  // the host's above the GPU's
   size_t bars = 0;
@@ -64,14 +75,14 @@ PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace,
 }  // namespace
 
 std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const prof::WhatIf& result) {
-  const std::vector<uint32_t> nodes = nodes_of_a_step(causes);
+  const std::vector<uint32_t> nodes = nodes_of_a_step(causes, result.measured_us.value);
   prof::Timing timing = prof::measured_timing(causes.graph);
-  std::vector<PathPicture> pictures{picture_of(causes, trace, nodes, timing)};
+  std::vector<PathPicture> pictures{picture_of(causes, trace, nodes, timing, result.measured_us.value)};
   pictures[0].title = QObject::tr("measured"), pictures[0].length_us = result.measured_us.value;
   if (edits.empty()) return pictures;
   const prof::Editor editor(causes, trace);
   for (const prof::Edit& edit : edits) editor.apply(edit, timing);
-  pictures.push_back(picture_of(causes, trace, nodes, timing));
+  pictures.push_back(picture_of(causes, trace, nodes, timing, result.predicted_us.value));
   pictures[1].title = QObject::tr("predicted: the same step with the edits");
   pictures[1].length_us = result.predicted_us.value, pictures[1].half_width_us = result.predicted_us.half_width;
   return pictures;

@@ -51,9 +51,9 @@ Table help_table(const prof::WhatIf& result, const ProvedPredictions& proved) {
   using Kind = Table::Kind;
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "an op, a line, a module or a cause"},
                    {.key = "kind", .name = "kind", .kind = Kind::Text},
-                   {.key = "now_us", .name = "now", .unit = "µs", .decimals = 2, .tip = "time in a step"},
-                   {.key = "one_us_less_saves", .name = "1 µs less", .unit = "µs", .decimals = 2, .tip = "what a step saves if this takes 1 µs less"},
-                   {.key = "saved_if_free_us", .name = "if free", .unit = "µs", .decimals = 2, .tip = "what a step saves if this takes no time"},
+                   {.key = "now_us", .name = "now", .unit = "µs", .kind = Kind::Time, .tip = "time in a step"},
+                   {.key = "one_us_less_saves", .name = "gain per µs", .decimals = 2, .tip = "what a step saves for each µs that this takes less"},
+                   {.key = "saved_if_free_us", .name = "gain if free", .unit = "µs", .kind = Kind::Time, .tip = "what a step saves if this takes no time"},
                    {.key = "off", .name = "off by", .unit = "%", .kind = Kind::Percent, .tip = "how far such predictions have been off at the median, as a share of the measured step"}};
   for (const prof::HelpRow& row : result.edits.empty() ? result.rows : result.rows_after)
     table.rows.push_back({{row.name, prof::group_kind_name(row.kind), row.now_us, row.slope(), row.gain_us, median_error(proved, row)}});
@@ -93,7 +93,7 @@ void WhatIfPanel::build() {
   for (Pane* pane : {edits_pane_, step_pane_, help_pane_, prediction_pane_}) pane->legend()->hide();
   for (QSplitter* splitter : {rows, top, bottom}) splitter->setChildrenCollapsible(false);
   top->setStretchFactor(1, 1), bottom->setStretchFactor(0, 1);
-  edits_pane_->setMinimumWidth(200), prediction_pane_->setMinimumWidth(280);  // the first layout may be narrow
+  edits_pane_->setMinimumWidth(200), prediction_pane_->setMinimumWidth(240), proofs_->setMinimumWidth(260);  // the first layout may be narrow
   top->setSizes({230, 800}), bottom->setSizes({520, 270, 330}), rows->setSizes({360, 300});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
@@ -117,11 +117,11 @@ QWidget* WhatIfPanel::buildEdits() {
   input_->setToolTip(tr("An edit is one of: %1").arg(QString::fromUtf8(prof::kEditForms)));
   input_->setAccessibleName(tr("New edit"));
   together_ = label(body, 12);
-  auto* clear = new QPushButton(tr("Clear"), body);
+  clear_ = new QPushButton(tr("Clear"), body);
   auto* column = new QVBoxLayout(body);
-  for (QWidget* widget : std::initializer_list<QWidget*>{list_, input_, together_, clear}) column->addWidget(widget);
+  for (QWidget* widget : std::initializer_list<QWidget*>{list_, input_, together_, clear_}) column->addWidget(widget);
   edits_pane_->setBody(body);
-  connect(clear, &QPushButton::clicked, this, &WhatIfPanel::clearEdits);
+  connect(clear_, &QPushButton::clicked, this, &WhatIfPanel::clearEdits);
   connect(input_, &QLineEdit::returnPressed, this, [this] {
     if (addEdit(input_->text())) input_->clear();
   });
@@ -186,7 +186,7 @@ std::optional<PathPicture> example_of(const prof::StepCauses& causes, const prof
   const std::vector<prof::Edit> edits = prof::parse_edits(prof::edit_of(*most));
   const prof::WhatIf then = prof::what_if(causes, trace, edits);
   PathPicture picture = step_pictures(causes, trace, edits, then).back();
-  picture.title = QObject::tr("for example without %1: %2 less a step").arg(text(most->name), step_time_text(then.saved_us()));
+  picture.title = QObject::tr("for example, if “%1” takes no time: %2 less a step").arg(text(most->name), step_time_text(most->gain_us));
   picture.example = true;
   return picture;
 }
@@ -278,17 +278,18 @@ void WhatIfPanel::fill() {
   QStringList notes;
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("The GPU idles %1 a step without a recorded cause.").arg(step_time_text(r.unexplained_us));
   for (const std::string& warning : r.warnings) notes << text(warning);
-  body_->showResult(tr("%1: most of the critical path, %2 % of a step.").arg(with_capital(cause)).arg(share, 0, 'f', 0), notes.join('\n'));
-  step_pane_->setTitle(tr("The step"), tr("one axis; filled: on the critical path · %1").arg(steps), steps);
+  body_->showResult(tr("The critical path is mostly “%1”: %2 % of a step.").arg(cause).arg(share, 0, 'f', 0), notes.join('\n'));
+  step_pane_->setTitle(tr("The step"), tr("filled: on the critical path · %1").arg(steps), steps);
 }
 
 void WhatIfPanel::fillEdits() {
   list_->clear();
+  clear_->setEnabled(!edits_.isEmpty());
   for (qsizetype i = 0; i < edits_.size(); ++i) {
     const bool known = result_ && static_cast<size_t>(i) < result_->edits.size();
     list_->addItem(edits_[i] + (known ? QStringLiteral("   ") + saved_text(result_->edits[static_cast<size_t>(i)].mean_us) : QString()));
   }
-  if (!result_ || result_->edits.empty()) return together_->setText(tr("Write an edit, or activate a row of the table. Del removes one."));
+  if (!result_ || result_->edits.empty()) return together_->setText(tr("Write an edit, or double-click a row of the table. Del removes an edit."));
   double alone = 0;
   for (const prof::EditPart& part : result_->edits) alone += part.alone_us;
   together_->setText(tr("together %1. Each part is the mean over all orders; one by one they are %2.").arg(saved_text(result_->saved_us()), saved_text(alone)));
@@ -326,7 +327,7 @@ void WhatIfPanel::fillPrediction() {
 
 void WhatIfPanel::fillTable() {
   model_.setTable(result_ ? help_table(*result_, proved_) : Table{});
-  help_pane_->setTitle(tr("What would help most"), result_ && !result_->edits.empty() ? tr("µs a step, after the edits") : tr("µs a step; Enter adds the row as an edit"));
+  help_pane_->setTitle(tr("What would help most"), result_ && !result_->edits.empty() ? tr("in a step, after the edits") : tr("in a step · double-click: add as an edit"));
   fitTable();
 }
 

@@ -79,7 +79,7 @@ class WhatIfPanel : public QWidget {
   QListWidget* list_ = nullptr;
   QLineEdit* input_ = nullptr;
   QLabel *together_ = nullptr, *predicted_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *quote_ = nullptr;
-  QPushButton* prove_ = nullptr;
+  QPushButton *prove_ = nullptr, *clear_ = nullptr;
   ProofsPane* proofs_ = nullptr;
   ProvedPredictions proved_ = ProvedPredictions({}, {});
   TableModel model_;

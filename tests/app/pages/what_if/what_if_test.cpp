@@ -66,7 +66,7 @@ void WhatIfTest::anEditIsPredicted() {
   QVERIFY(shown.panel.result());
   QCOMPARE(shown.panel.view()->pictures().size(), 2u);  // the measured step and an example
   const PathPicture example = shown.panel.view()->pictures()[1];
-  QVERIFY(example.example && example.title.startsWith("for example without ") && example.length_us < shown.panel.view()->pictures()[0].length_us);
+  QVERIFY(example.example && example.title.startsWith("for example, if “") && example.length_us < shown.panel.view()->pictures()[0].length_us);
   QCOMPARE(shown.panel.edits(), QStringList());
   const double before = shown.panel.result()->measured_us.value;
   QVERIFY(shown.panel.addEdit("no sync; launch calls /2"));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -90,6 +91,7 @@ class Program {
         judged_{part_.begin, part_.end},
         untraced_(prof::untraced_time(trace_, judged_.begin, judged_.end)),
         untraced_ns_(untraced_.within(judged_)),
+        ranks_(ranks_of(trace_)),
         left_out_(left_out(part_)) {
     const auto& tracks = trace_.tracks();
     for (size_t i = 0; i < tracks.size(); ++i)
@@ -140,6 +142,12 @@ class Program {
   }
   TimeNs traced(const prof::TimeRange& part) const { return std::max<TimeNs>(0, part.length()) - left_out_.within(part); }
   TimeNs traced_ns() const { return judged_.length() - left_out_.within(judged_); }
+  static int64_t ranks_of(const prof::Trace& trace) {
+    std::set<int> ranks;
+    for (const Track& track : trace.tracks())
+      if (prof::on_gpu(track)) ranks.insert(track.rank);
+    return std::max<int64_t>(1, static_cast<int64_t>(ranks.size()));
+  }
   // What was not traced, and the pauses that no mean step counts.
   static prof::CoveredTime left_out(const TraceLook& part) {
     std::vector<prof::TimeRange> times = part.pauses;
@@ -309,10 +317,12 @@ class Program {
   }
 
   bool worth_saying(TimeNs time) const {
-    return time > 0 && static_cast<double>(time) >= kShareOfSteps * static_cast<double>(traced_ns());
+    return time > 0 && part_of_time(time) >= kShareOfSteps;
   }
+  // A time that all ranks took together, as a share of the time of all ranks.
+  double part_of_time(TimeNs time) const { return static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(ranks_ * traced_ns(), 1)); }
   std::string share(TimeNs time) const {
-    return percent(static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(traced_ns(), 1)), 0) + " of the " +
+    return percent(part_of_time(time), 0) + " of the " +
            (part_.steps ? "steps' " : "") + (untraced_ns_ > 0 ? "traced time" : "time");
   }
   static std::string text(TimeNs time, uint64_t count) {
@@ -383,8 +393,8 @@ class Program {
   Found waits_for_gpu() const {
     const auto* most = largest(syncs_);
     const auto* between = waits_between_windows();
-    const auto share_of = [](const auto* wait, TimeNs all) {
-      return wait ? static_cast<double>(wait->second.time) / static_cast<double>(std::max<TimeNs>(all, 1)) : 0;
+    const auto share_of = [this](const auto* wait, TimeNs all) {
+      return wait ? static_cast<double>(wait->second.time) / static_cast<double>(std::max<TimeNs>(ranks_ * all, 1)) : 0;
     };
     const double traced_share = share_of(most, traced_ns()), untraced_share = share_of(between, untraced_ns_);
     const bool in_windows = traced_share >= untraced_share;
@@ -446,7 +456,7 @@ class Program {
     constexpr double kMany = 20, kShare = 0.05;  // a fused optimizer launches a few
     if (steps_ == 0) return {};
     const double kernels = static_cast<double>(optimizer_.count) / static_cast<double>(std::max<int64_t>(steps_, 1));
-    if (kernels < kMany || static_cast<double>(optimizer_.time) < kShare * static_cast<double>(traced_ns()))
+    if (kernels < kMany || part_of_time(optimizer_.time) < kShare)
       return {};
     return insight(
         "many kernels of the optimizer",
@@ -467,7 +477,7 @@ class Program {
 
   std::string saves(TimeNs time) const { return "This saves at most " + time_text(per_step(time)) + " a step."; }
   bool worth_a_card(TimeNs time) const {
-    return steps_ > 0 && time > 0 && static_cast<double>(time) >= kShareOfKernels * static_cast<double>(traced_ns());
+    return steps_ > 0 && time > 0 && part_of_time(time) >= kShareOfKernels;
   }
   static Cost sum_of(const Costs& costs) {
     Cost all;
@@ -566,6 +576,7 @@ class Program {
   const prof::TimeRange judged_;
   const prof::CoveredTime untraced_;
   const TimeNs untraced_ns_;  // of judged_
+  const int64_t ranks_;
   const prof::CoveredTime left_out_;
   Costs pageable_;  // copies to the GPU, by line
   std::map<std::string, uint64_t> pageable_bytes_;

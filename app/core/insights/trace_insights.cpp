@@ -199,7 +199,7 @@ Found idle_gpu(const Judged& j) {
   // A GPU that worked was not idle for 100 %.
   const std::string share = idle > 0.99 * j.wall() ? "more than 99 %" : percent(idle / j.wall(), 0);
   const auto [cause, advice] = why_idle(j);
-  return insight("idle GPU", "the GPU does nothing for " + share + " of " + (j.look.steps ? "the steps, " : "") + time(j.wall()),
+  return insight("idle GPU", "the GPU does nothing for " + share + " of the " + (j.look.steps ? "steps: " : "time: ") + time(idle) + " of " + time(j.wall()),
                  advice + std::string(prof::has_samples(*j.look.trace)
                                           ? " The flame graph “While the GPU waited” (stats --by gaps) shows what the host did."
                                           : ""),

@@ -95,7 +95,7 @@ std::string saving_text(const Interval& us) {
   const double most = us.value + us.half_width;
   if (!(most > 0)) return "saves nothing";
   const bool less = us.value < us.half_width;  // the interval holds 0
-  const double shown = less ? most : us.value, unit = shown >= 10'000 ? 1e3 : 1;
+  const double shown = less ? most : us.value, unit = shown >= 1000 ? 1e3 : 1;
   const int decimals = shown / unit < 10 ? 2 : shown / unit < 1000 ? 1 : 0;
   const std::string noise = less || us.half_width == 0 ? "" : " ± " + fixed(us.half_width / unit, decimals);
   return (less ? "saves less than " : "saves ") + fixed(shown / unit, decimals) + noise + (unit > 1 ? " ms" : " µs") + " a step";

@@ -66,6 +66,7 @@ QString EvidenceBars::nameOf(RowKind kind) const {
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
+  host_idles_gpu_ = false;
   look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps;
   const bool judges_trace = insight.cost_ns > 0 && insight.step_us <= 0 && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
@@ -76,7 +77,8 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
     const bool idle_only = whole_trace_ && now.parts.size() == 1 && now.parts[0].meaning == Meaning::Idle;
     // Inside of steps, a GPU without work has launch gaps.
     const bool inside = whole_trace_ && facts.part(Meaning::Launch) > facts.part(Meaning::Idle);
-    if (inside && look_at_ == Meaning::Idle) look_at_ = Meaning::Launch;
+    host_idles_gpu_ = inside && look_at_ == Meaning::Idle;
+    if (host_idles_gpu_) look_at_ = Meaning::Launch;
     if (!idle_only) rows_.push_back(std::move(now));
     const auto against_now = [&](RowKind kind, double us) {
       if (us > 0) rows_.push_back({kind, time_axis_text(us), us, {}, change_in_time(facts.step_us, us)});
@@ -135,7 +137,8 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     if (part.meaning != look_at_) continue;
     painter.setPen(theme().secondary);
     painter.setFont(ui_font(11));
-    const QString name = whole_trace_ && part.meaning == Meaning::Idle   ? tr("idle, host outside CUDA")
+    const QString name = host_idles_gpu_                                 ? tr("GPU without work")
+                         : whole_trace_ && part.meaning == Meaning::Idle ? tr("idle, host outside CUDA")
                          : whole_trace_ && part.meaning == Meaning::Sync ? tr("sync while no kernel runs")
                          : of_ranks_                                     ? tr("this")
                                                                          : ws::app::meaning_name(part.meaning);

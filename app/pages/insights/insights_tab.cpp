@@ -178,7 +178,7 @@ void InsightsTab::refresh() {
     empty_->setText(tr("Train a run to see what it could do better."));
   } else {
     found = foundIn(*run_, facts);
-    empty_->setText(facts.step_us > 0 ? tr("No insight applies to this run.")
+    empty_->setText(facts.step_us > 0 ? tr("No insight applies to this run.\nThe page What if shows what would help most.")
                                       : tr("This run has no trace. Train with tracing on."));
   }
   fill(facts, found);

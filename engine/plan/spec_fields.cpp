@@ -426,6 +426,8 @@ std::string_view meant_by(std::string_view key) {
   const std::string_view word = key.substr(key.find('.') + 1);
   for (const Field& f : table())
     if (f.label == word || f.key.substr(f.key.find('.') + 1) == word) return f.key;
+  for (const Field& f : table())  // "data.set" is a part of "data set"
+    if (f.label.ends_with(" " + std::string(word))) return f.key;
   const auto near = std::ranges::min_element(table(), {}, [key](const Field& f) { return distance(key, f.key); });
   return distance(key, near->key) <= kMostMisspelled ? near->key : std::string_view();
 }

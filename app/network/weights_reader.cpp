@@ -89,7 +89,8 @@ QString WeightsReader::whyNothing() const {
   if (run_->origin == RunOrigin::Imported) return tr("A trace of another program holds no weights.");
   if (run_->live()) return tr("Reading the weights…");
   if (QFileInfo::exists(weights_path(run_->path))) return tr("Reading the weights that this run ended with…");
-  return tr("No weights were saved with this run. A training in this window saves them, up to 64 MiB.");
+  return tr("No weights were saved with this run. Each training in this window saves them if they take at most 64 MiB. On the command line, "
+            "--out saves them too.");
 }
 
 // Reads the weights that a finished run left beside its file. The CPU evaluates them, so any machine can do it.

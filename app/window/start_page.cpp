@@ -219,7 +219,7 @@ QWidget* StartPage::buildElsewhere() {
   };
   add(tr("Record a CUDA or Python program…"), tr("PyTorch on one GPU or many: torchrun, mpirun, srun"), {}, &StartPage::recordWanted);
   add(tr("Connect to another machine…"), tr("over ssh: record and train there, watch here"), {}, &StartPage::connectWanted);
-  add(tr("Open a run file…"), tr("also of Kineto, Perfetto, Nsight Systems; many ranks at once"), "Ctrl O", &StartPage::openFile);
+  add(tr("Open a run file…"), tr("Kineto, Perfetto and Nsight Systems too; several ranks at once"), "Ctrl O", &StartPage::openFile);
   add(tr("Your own data: CSV or IDX…"), {}, {}, &StartPage::ownData);
   add(tr("Keyboard shortcuts"), {}, "?", &StartPage::commands);
   grid->setRowStretch(grid->rowCount(), 1);

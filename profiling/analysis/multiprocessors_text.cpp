@@ -96,8 +96,8 @@ Table part_table(const MultiprocessorReport& report) {
 
 std::string to_text(const MultiprocessorReport& report) {
   if (!report.any())
-    return "No kernel of this run shows its inside. Train with exec.launch=persistent and a trace, or put the ranges "
-           "of profiling/annotate/kernel_ranges.cuh into a kernel.\n";
+    return "No kernel of this run records its parts. Train on a GPU with the launch persistent (exec.launch=persistent), or "
+           "mark the parts of your own kernel with kernel_ranges.cuh.\n";
   std::string text;
   for (const LateMultiprocessor& late : report.late) text += late_text(late) + "\n";
   if (report.late.empty()) text = late_headline(report) + ".\n";

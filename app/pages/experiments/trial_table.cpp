@@ -12,7 +12,7 @@ namespace {
 
 enum Column { kChoice, kTime, kSpread, kGain, kThroughput, kFirstLoss, kLastLoss, kAccuracy, kCalls, kPeak, kRuns };
 
-constexpr int kNumberWidth = 92, kSpreadWidth = 116, kRunsWidth = 50, kChoiceWidth = 216, kLeastChoice = 120;
+constexpr int kNumberWidth = 92, kSpreadWidth = 116, kRunsWidth = 50, kChoiceWidth = 216, kLeastChoice = 190;
 // The least important columns are hidden first.
 constexpr Column kLeastFirst[] = {kRuns, kCalls, kPeak, kLastLoss, kThroughput, kFirstLoss, kGain};
 

@@ -13,7 +13,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kChangesWidth = 178;
+constexpr int kNameWidth = 172, kChangesWidth = 178;
 
 // Check box and letter of a run.
 class TickDelegate : public QStyledItemDelegate {
@@ -51,7 +51,7 @@ LibraryTable::LibraryTable(LibraryFilter* runs, QWidget* parent) : QTableView(pa
   setSortingEnabled(true);
   sortByColumn(LibraryModel::Date, Qt::DescendingOrder);
   setContextMenuPolicy(Qt::CustomContextMenu);
-  const int widths[] = {54, 172, 84, kChangesWidth, 84, 84, 130, 92, 104, 104, 88, 112, 132};
+  const int widths[] = {54, kNameWidth, 84, kChangesWidth, 84, 84, 130, 92, 104, 104, 88, 112, 132};
   for (int i = 0; i < LibraryModel::kColumns; ++i) setColumnWidth(i, widths[i]);
   horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(horizontalHeader(), &QWidget::customContextMenuRequested, this, &LibraryTable::columnMenu);
@@ -74,12 +74,14 @@ void LibraryTable::fitColumns() {
   constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags, LibraryModel::Peak,
                             LibraryModel::Calls,  LibraryModel::Date,   LibraryModel::Loss, LibraryModel::Changes};
   const int space = viewport()->width();
+  setColumnWidth(LibraryModel::Name, kNameWidth);
   setColumnWidth(LibraryModel::Changes, kChangesWidth);
   for (int column : kLeast) setColumnHidden(column, false);
   for (int column : kLeast)
     if (horizontalHeader()->length() > space) setColumnHidden(column, true);
   const int left = space - horizontalHeader()->length();
-  if (left > 0) setColumnWidth(LibraryModel::Changes, columnWidth(LibraryModel::Changes) + left);
+  const int widest = isColumnHidden(LibraryModel::Changes) ? LibraryModel::Name : LibraryModel::Changes;
+  if (left > 0) setColumnWidth(widest, columnWidth(widest) + left);
 }
 
 void LibraryTable::columnMenu(const QPoint& at) {

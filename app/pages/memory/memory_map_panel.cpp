@@ -139,7 +139,7 @@ Pane* MemoryMapPanel::buildHolders() {
   holders_table_->setModel(&holders_);
   style_table(*holders_table_, tr("What was live at the peak"));
   holders_table_->horizontalHeader()->setSectionResizeMode(Holder, QHeaderView::Stretch);
-  for (const auto& [column, width] : {std::pair{Bytes, 96}, {Share, 60}, {Blocks, 74}})
+  for (const auto& [column, width] : {std::pair{Bytes, 96}, {Share, 78}, {Blocks, 74}})
     holders_table_->setColumnWidth(column, width);
   no_holders_ = put_table(*holders_pane_, holders_table_);
   connect(holders_table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
@@ -262,7 +262,7 @@ void MemoryMapPanel::refresh() {
   std::vector<double> kib;
   for (const MapBlock& block : map.blocks) kib.push_back(static_cast<double>(block.bytes) / 1024);
   HistogramData bins = histogram_of(kib, 40, true);
-  bins.caption = tr("sizes of %1 blocks · log axis").arg(kib.size());
+  bins.caption = tr("sizes of %1 blocks · log axis").arg(count_text(static_cast<int64_t>(kib.size())));
   bins.low_text = bytes_text(1024 * bins.low), bins.high_text = bytes_text(1024 * bins.high);
   sizes_->setData(std::move(bins), theme().quiet);
   FragmentationCurve curve;
@@ -296,7 +296,7 @@ void MemoryMapPanel::refreshHolders() {
   holders_.setTable(with_columns(prof::holder_rows(held_.rows, held_.peak, to_string(by)), {"name", "bytes", "share", "blocks"}));
   const bool any = holders_.rowCount() > 0;
   holders_table_->setVisible(any), no_holders_->setVisible(!any);
-  no_holders_->setText(tr("The allocator of this run did not tell of its blocks. An arena places them once, before the first step."));
+  no_holders_->setText(tr("The allocator of this run does not report its blocks. An arena places them once, before the first step."));
   holders_pane_->setTitle(tr("Live at the peak"),
                           any ? tr("%1 of %2").arg(bytes_text(static_cast<double>(held_.peak)), QString::fromStdString(held_.allocator))
                               : QString());

@@ -124,7 +124,7 @@ void MultiprocessorsPanel::fill() {
   if (report.late.size() > kMostNotes + 1) notes << tr("%1 more.").arg(report.late.size() - kMostNotes - 1);
   const QString why_empty = reader_.reading() ? tr("Comparing the multiprocessors…")
                             : reader_.run()   ? text(prof::to_text(report))
-                                              : tr("Click a run whose kernel shows its inside.");
+                                              : tr("Click a run whose kernel records its parts.");
   if (any)
     body_->showResult(with_capital(text(prof::late_headline(report)) + "."), notes.join('\n'));
   else

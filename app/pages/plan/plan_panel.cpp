@@ -33,7 +33,7 @@ PlanPanel::PlanPanel(Focus* focus, QWidget* parent)
   menu->addAction(tr("After all passes"), this, [this] { setStage(PlanStage::After); });
   stage_button_->setMenu(menu);
   addOption(stage_button_);
-  write_ = new QPushButton(tr("Write My Own…"), this);
+  write_ = new QPushButton(tr("Own kernel…"), this);
   connect(write_, &QPushButton::clicked, this, [this] {
     if (const int op = opAt(table_->currentIndex().row()); op >= 0 && plan()) emit kernelWanted(QString::fromStdString(plan()->ops[static_cast<size_t>(op)].name));
   });

@@ -22,7 +22,7 @@ namespace {
 
 QString how_to_get_ranks() {
   return QObject::tr("To compare several, record a program that torchrun starts (File › Record a program…), train with "
-                     "several GPUs (exec.gpus), or open the traces of all ranks at once.");
+                     "several GPUs (Setup › Execution › GPUs), or open the traces of all ranks at once.");
 }
 
 QByteArray lateness_csv(const prof::RankReport& report) {

@@ -182,12 +182,12 @@ void RooflineView::paintRoof(QPainter& painter, std::vector<QRectF>& taken) cons
 
 // At the right, if there is space: above the line, or below it.
 std::optional<QRectF> RooflineView::placeAt(double line, double width, const std::vector<QRectF>& taken) const {
-  constexpr double kHigh = 16, kOnward = 24;
+  constexpr double kHigh = 16, kOnward = 24, kApart = 16;
   const QRectF space = area().adjusted(0, -kChartTop / 2.0, -4, 0);
   for (double right = space.right(); right - width > space.left(); right -= kOnward)
     for (const double top : {line - kHigh - 1, line + 1}) {
       const QRectF words(right - width, top, width, kHigh);
-      if (space.contains(words) && std::ranges::none_of(taken, [&](const QRectF& r) { return r.intersects(words); }))
+      if (space.contains(words) && std::ranges::none_of(taken, [&](const QRectF& r) { return r.adjusted(-kApart, 0, kApart, 0).intersects(words); }))
         return words;
     }
   return std::nullopt;

@@ -104,15 +104,15 @@ TEST(Preparation, EveryPlaceOccursAndHalfOfThePicturesAreMirrored) {
   const Preparation how = everything();
   std::set<std::pair<int, int>> places;
   int mirrored = 0;
-  constexpr int kRows = 4000;
-  for (int64_t row = 0; row < kRows; ++row) {
+  constexpr int kMany = 4000;
+  for (int64_t row = 0; row < kMany; ++row) {
     const PicturePlace place = place_of(how, kSeed, 17, row);
     ASSERT_LE(std::max(std::abs(place.down), std::abs(place.across)), how.crop);
     places.insert({place.down, place.across});
     mirrored += place.mirrored;
   }
   EXPECT_EQ(places.size(), 25u);
-  EXPECT_NEAR(mirrored, kRows / 2, 4 * std::sqrt(kRows) / 2);  // four standard deviations
+  EXPECT_NEAR(mirrored, kMany / 2, 4 * std::sqrt(kMany) / 2);  // four standard deviations
 }
 
 TEST(Preparation, DependsOnSeedStepAndTheRowOfTheWholeStep) {

@@ -3,7 +3,6 @@
 #include <QDataStream>
 #include <QIODevice>
 #include <algorithm>
-#include <climits>
 
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/span_walk.h"
@@ -241,11 +240,6 @@ void TimelineModel::place(std::vector<Lane> lanes) {
   lanes_ = std::move(lanes);
   content_height_ = place_lanes(lanes_, viewport_);
   emit lanesChanged();
-}
-
-int TimelineModel::mostHeight() const {
-  std::vector<Lane> grown = lanes_;
-  return place_lanes(grown, INT_MAX);
 }
 
 void TimelineModel::rebuild() {

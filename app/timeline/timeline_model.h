@@ -54,7 +54,6 @@ class TimelineModel : public QObject {
   const LaneSettings& settings() const { return settings_; }
   int contentHeight() const { return content_height_; }
   QString emptyText() const;  // shown when there are no lanes
-  int mostHeight() const;  // more height would help no lane
   void setViewport(int height, bool small);
   void setFilter(const QString& filter);
   void toggleFolded(const QString& key);

@@ -11,7 +11,6 @@
 #include <QPushButton>
 #include <QScrollBar>
 #include <QShortcut>
-#include <climits>
 
 #include "app/text/units.h"
 #include "app/widgets/theme.h"
@@ -237,11 +236,6 @@ void TimelinePane::setRuns(const std::vector<Run*>& runs) {
 void TimelinePane::setShown(const Run* run) {
   model_.setShown(run);
   showNote();
-}
-
-int TimelinePane::mostHeight() const {
-  if (model_.lanes().size() <= model_.runCount()) return INT_MAX;  // not yet known
-  return height() - view_->height() + view_->timelineGeometry().top() + model_.mostHeight();
 }
 
 void TimelinePane::chooseAlign(Align align) {

@@ -41,7 +41,6 @@ class TimelinePane : public Pane {
   QList<QAction*> commands() const { return commands_; }
   void setRuns(const std::vector<Run*>& runs);
   void setShown(const Run* run);  // the run that the window shows
-  int mostHeight() const;  // more height would help nothing
 
  public slots:
   void openFind();

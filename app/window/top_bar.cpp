@@ -250,6 +250,7 @@ void TopBar::buildRight(QHBoxLayout* row) {
   cost_ = new QLabel(this);
   cost_->setFont(number_font(11.5));
   cost_->setForegroundRole(QPalette::PlaceholderText);
+  cost_->hide();
   follow_ = new QPushButton(tr("Follow"), this);
   follow_->setCheckable(true);
   follow_->setChecked(true);
@@ -262,7 +263,7 @@ void TopBar::buildRight(QHBoxLayout* row) {
   theme_->setAccessibleName(tr("Light or dark"));
   theme_->setToolTip(tr("Light or dark"));
   connect(theme_, &QToolButton::clicked, this, &TopBar::themeClicked);
-  for (QWidget* widget : std::initializer_list<QWidget*>{trace_label_, trace_, cost_}) row->addWidget(widget);
+  for (QWidget* widget : std::initializer_list<QWidget*>{cost_, trace_label_, trace_}) row->addWidget(widget);
   row->addSpacing(4);
   row->addWidget(separator());
   row->addSpacing(4);
@@ -405,7 +406,7 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   hint_->setText(sweep ? tr("%1 · a sweep of the laboratory").arg(run->title) : tr("Press Train to begin"));
   if (middle_->currentIndex() < 2) middle_->setCurrentIndex(run && !sweep ? 1 : 0);
   progress_->show(run, waiting, compact_);
-  if (!run) return cost_->clear();
+  if (!run) return cost_->hide();
   showFigures(*run);
 }
 

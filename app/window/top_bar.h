@@ -1,4 +1,4 @@
-// The toolbar: Train or Pause, Stop, Step; the live run; trace level and its cost; Follow, Find, theme.
+// The toolbar: Train or Pause, Stop, Step; the live run; the cost of tracing and the trace level; Follow, Find, theme.
 #pragma once
 #include <QPointer>
 #include <QVariantList>

@@ -149,9 +149,10 @@ CompareHeadline::CompareHeadline(QWidget* parent) : QWidget(parent), top_(new QH
   column->addLayout(top_);
   column->addWidget(choices_);
   column->addWidget(warnings_);
+  column->addStretch(1);
 }
 
-void CompareHeadline::addButton(QWidget* button) { top_->addWidget(button, 0, Qt::AlignVCenter); }
+void CompareHeadline::addButton(QWidget* button) { top_->addWidget(button, 0, Qt::AlignTop); }
 
 void CompareHeadline::setRuns(const ComparedRuns& compared) {
   showVerdict(compared);
@@ -168,15 +169,25 @@ void CompareHeadline::showWaiting(const QString& baseline, const QString& candid
   for (QLabel* label : {causes_, choices_, warnings_}) label->clear();
 }
 
+// A verdict with its times, two lines of causes, the choices and one line of warnings.
+int CompareHeadline::usualHeight() const {
+  const auto line = [](const QLabel* label) { return QFontMetrics(label->font()).height(); };
+  const QMargins around = layout()->contentsMargins();
+  return around.top() + line(verdict_) + line(times_) + line(choices_) + line(warnings_) + 3 * layout()->spacing() + around.bottom();
+}
+
 // The nested layouts keep heights for a width from before a label was shown. Then a line would be cut off.
 void CompareHeadline::fitHeight() {
   for (QLayout* nested : findChildren<QLayout*>()) nested->invalidate();
-  setMinimumHeight(layout()->totalHeightForWidth(width()));
+  height_ = std::max({height_, usualHeight(), layout()->totalHeightForWidth(width())});
+  setFixedHeight(height_);
 }
 
 void CompareHeadline::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  if (event->size().width() != event->oldSize().width()) fitHeight();
+  if (event->size().width() == event->oldSize().width()) return;
+  height_ = 0;
+  fitHeight();
 }
 
 void CompareHeadline::showVerdict(const ComparedRuns& compared) {

@@ -1,4 +1,5 @@
-// The top of the Compare page: the verdict, its causes, the choices that differ, and what makes it unfair.
+// The top of the Compare page: the verdict, its causes, the choices that differ, and what makes it unfair. It keeps its
+// height, so that nothing below it moves.
 #pragma once
 #include <QWidget>
 
@@ -24,6 +25,7 @@ class CompareHeadline : public QWidget {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
+  int usualHeight() const;
   void fitHeight();
   void showVerdict(const ComparedRuns& compared);
   void showJudged(const ComparedRuns& compared);
@@ -34,6 +36,7 @@ class CompareHeadline : public QWidget {
   QHBoxLayout* top_;
   QLabel *verdict_, *judged_, *causes_, *choices_, *warnings_;
   WordLabel* times_;
+  int height_ = 0;  // the most that a comparison needed at this width
 };
 
 }  // namespace ws::app

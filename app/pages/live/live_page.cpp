@@ -7,9 +7,9 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <climits>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "app/text/units.h"
@@ -19,8 +19,6 @@
 
 namespace ws::app {
 namespace {
-
-constexpr int kWorthAMove = 12;
 
 void export_picture(Workspace& workspace, TimelinePane* pane) {
   try {
@@ -64,12 +62,9 @@ void reveal_in(TimelineView* view, Focus* focus, const Choice& choice, const Cho
 }
 
 void join(LivePage& live, TimelinePane* timeline) {
-  live.setTimeline(
-      timeline, [timeline](const std::vector<Run*>& runs) { timeline->setRuns(runs); },
-      [timeline] { return timeline->mostHeight(); });
+  live.setTimeline(timeline, [timeline](const std::vector<Run*>& runs) { timeline->setRuns(runs); });
   live.addZoom(
       {timeline, [timeline] { return timeline->view()->canUndoZoom(); }, [timeline] { timeline->view()->undoZoom(); }});
-  QObject::connect(timeline->model(), &TimelineModel::lanesChanged, &live, &LivePage::balanceSoon);
 }
 
 void connect_timeline(Workspace& workspace, TimelinePane* timeline) {
@@ -116,6 +111,7 @@ LivePage::LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent
   split_ = new SplitPane(charts_);
   for (QWidget* pane : std::initializer_list<QWidget*>{loss_, small_, network_, split_}) charts_->addWidget(pane);
   for (QSplitter* splitter : {rows_, charts_, small_}) splitter->setHandleWidth(5), splitter->setChildrenCollapsible(false);
+  small_->setMinimumWidth(accuracy_->minimumWidth());
   connect(network_, &NetworkPane::swapWanted, this, &LivePage::swapLossAndNetwork);
   rows_->addWidget(charts_);
   auto* column = new QVBoxLayout(this);
@@ -124,7 +120,7 @@ LivePage::LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent
   for (CurvePane* pane : {loss_, accuracy_, calls_}) {
     addZoom({pane, [pane] { return pane->canUndoZoom(); }, [pane] { pane->undoZoom(); }});
     connect(pane, &CurvePane::cursorMoved, this, [this](double step) {
-      if (!runs_.empty()) cursor_->setCursor(runs_.front()->timeOfStep(step));
+      if (!runs_.empty() && runs_.front()) cursor_->setCursor(runs_.front()->timeOfStep(step));
     });
     connect(pane, &CurvePane::pointerLeft, cursor_, &TimeCursor::leave);
     connect(pane, &CurvePane::xAxisChosen, this, [this](XAxis axis) {
@@ -141,11 +137,8 @@ LivePage::LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent
   fetch_.setInterval(120);
   connect(cursor_, &TimeCursor::rangeChanged, &fetch_, qOverload<>(&QTimer::start));
   connect(&fetch_, &QTimer::timeout, this, &LivePage::fetchRange);
-  balance_.setSingleShot(true);
-  balance_.setInterval(60);
-  connect(&balance_, &QTimer::timeout, this, &LivePage::balance);
   connect(rows_, &QSplitter::splitterMoved, this, [this] { dragged_ = true; });
-  charts_->setSizes({430, 250, 230, 340});
+  connect(charts_, &QSplitter::splitterMoved, this, [this] { charts_dragged_ = true; });
 }
 
 void LivePage::swapLossAndNetwork() {
@@ -163,25 +156,41 @@ void LivePage::fitPanes() {
                              : calls_allocator(*run);
   };
   const auto accuracy = [](const Run* run) { return run->hasChoices() || has_accuracy(*run); };
+  std::erase(runs_, nullptr);  // deleted since
   const bool show_accuracy = runs_.empty() || std::ranges::any_of(runs_, accuracy);
   const bool show_calls = (!compact_ || !show_accuracy) && std::ranges::any_of(runs_, calls);
-  loss_->setVisible(runs_.empty() || std::ranges::any_of(runs_, &Run::hasLoss));
+  loss_->setVisible(runs_.empty() || std::ranges::any_of(runs_, &Run::hasLoss, &QPointer<Run>::get));
   accuracy_->setVisible(show_accuracy), calls_->setVisible(show_calls);
   small_->setVisible(show_accuracy || show_calls);
   network_->setVisible(network_->useful());
-  const int least = leastCharts();
-  if (std::exchange(least_charts_, least) == least) return;
-  may_grow_ = true;
-  balanceSoon();
+  placeCharts();
+  placeRows();
 }
 
-// The split alone needs no more than its rows.
-int LivePage::leastCharts() const {
-  if (splitAlone()) return split_->wantedHeight();
-  return compact_ ? 190 : 262;
+// It depends on the window only, so that no run moves the timeline. The split alone needs no more than its rows.
+int LivePage::chartsHeight() const {
+  const int least = compact_ ? 190 : 262;
+  const bool split_alone = loss_->isHidden() && small_->isHidden() && network_->isHidden();
+  return split_alone ? std::max(least, split_->wantedHeight()) : std::max(least, rows_->height() / 3);
 }
 
-bool LivePage::splitAlone() const { return loss_->isHidden() && small_->isHidden() && network_->isHidden(); }
+void LivePage::placeRows() {
+  if (dragged_ || rows_->count() < 2) return;
+  const int charts = chartsHeight();
+  rows_->setSizes({charts, std::max(1, rows_->height() - rows_->handleWidth() - charts)});
+}
+
+// Each chart has its place. The space of a hidden chart goes to the next one.
+void LivePage::placeCharts() {
+  if (charts_dragged_) return;
+  QList<int> sizes = compact_ ? QList<int>{320, 220, 200, 290} : QList<int>{430, 250, 230, 340};
+  const int handle = charts_->handleWidth(), space = rows_->width() - 3 * handle, all = std::accumulate(sizes.begin(), sizes.end(), 0);
+  for (int i = 0; i < 4; ++i) sizes[i] = std::max(sizes[i] * space / all, charts_->widget(i)->minimumWidth());
+  sizes[0] -= std::accumulate(sizes.begin(), sizes.end(), -space);
+  for (int i = 0; i < 3; ++i)
+    if (charts_->widget(i)->isHidden()) sizes[i + 1] += std::exchange(sizes[i], 0) + handle;
+  charts_->setSizes(sizes);
+}
 
 void LivePage::redrawNext() {
   CurvePane* const panes[] = {loss_, accuracy_, calls_};
@@ -195,20 +204,19 @@ void LivePage::redrawNext() {
 
 void LivePage::showCursor() {
   std::optional<double> step;
-  if (cursor_->cursor() && !runs_.empty()) step = runs_.front()->stepAt(*cursor_->cursor());
+  if (cursor_->cursor() && !runs_.empty() && runs_.front()) step = runs_.front()->stepAt(*cursor_->cursor());
   for (CurvePane* pane : {loss_, accuracy_, calls_}) pane->setCursorStep(step, cursor_->pointed());
 }
 
 void LivePage::fetchRange() {
   bool more = false;
-  for (Run* run : runs_)
-    if (run->fetch(cursor_->begin(), cursor_->end())) run->announce(), more = true;
+  for (const auto& run : runs_)
+    if (run && run->fetch(cursor_->begin(), cursor_->end())) run->announce(), more = true;
   if (more) fetch_.start();
 }
 
 void LivePage::setRuns(const std::vector<Run*>& runs) {
-  may_grow_ |= runs != runs_;
-  runs_ = runs;
+  runs_.assign(runs.begin(), runs.end());
   for (CurvePane* pane : {loss_, accuracy_, calls_}) pane->setRuns(runs);
   split_->setRuns(runs);
   network_->setRuns(runs);
@@ -219,40 +227,24 @@ void LivePage::setRuns(const std::vector<Run*>& runs) {
   showCursor();
 }
 
-void LivePage::setTimeline(QWidget* timeline, std::function<void(const std::vector<Run*>&)> show_runs,
-                           std::function<int()> most_height) {
-  timeline_runs_ = std::move(show_runs), most_height_ = std::move(most_height);
+void LivePage::setTimeline(QWidget* timeline, std::function<void(const std::vector<Run*>&)> show_runs) {
+  timeline_runs_ = std::move(show_runs);
   rows_->addWidget(timeline);
   rows_->setStretchFactor(0, 0);
   rows_->setStretchFactor(1, 1);
-  rows_->setSizes({262, 520});
+  placeRows();
 }
 
 void LivePage::setCompact(bool compact) {
   compact_ = compact;
   split_->setCompact(compact);
-  charts_->setSizes(compact ? QList<int>{320, 220, 200, 290} : QList<int>{430, 250, 230, 340});
   fitPanes();
-  if (rows_->count() > 1 && !dragged_) rows_->setSizes({least_charts_, compact ? 480 : 680});
-  balanceSoon();
-}
-
-// Gives the height that the timeline does not need to the charts. Folding or hiding a lane
-// moves nothing under the pointer.
-void LivePage::balance() {
-  if (dragged_ || rows_->count() < 2 || !isVisible()) return;
-  const int wanted = most_height_(), now = rows_->sizes()[0], all = now + rows_->sizes()[1];
-  if (wanted == INT_MAX) return;
-  const int most = splitAlone() ? least_charts_ : std::max(least_charts_, all * 2 / 5);
-  const int charts = std::clamp(all - std::min(all, wanted), least_charts_, most);
-  const bool may_grow = std::exchange(may_grow_, false);
-  if (charts < now - kWorthAMove || (may_grow && charts > now + kWorthAMove)) rows_->setSizes({charts, all - charts});
 }
 
 void LivePage::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  may_grow_ = true;
-  balanceSoon();
+  placeCharts();
+  placeRows();
 }
 
 void LivePage::undoZoom() {
@@ -269,7 +261,7 @@ void LivePage::undoZoom() {
 QByteArray LivePage::layoutState() const {
   QByteArray state;
   QDataStream stream(&state, QIODevice::WriteOnly);
-  stream << charts_->saveState() << (dragged_ ? rows_->saveState() : QByteArray());
+  stream << (charts_dragged_ ? charts_->saveState() : QByteArray()) << (dragged_ ? rows_->saveState() : QByteArray());
   return state;
 }
 
@@ -277,7 +269,7 @@ void LivePage::restoreLayout(const QByteArray& state) {
   QDataStream stream(state);
   QByteArray charts, rows;
   stream >> charts >> rows;
-  if (!charts.isEmpty()) charts_->restoreState(charts);
+  if (!charts.isEmpty()) charts_dragged_ = charts_->restoreState(charts);
   if (!rows.isEmpty()) dragged_ = rows_->restoreState(rows);
 }
 

@@ -1,5 +1,6 @@
 // The live dashboard: charts above, the timeline below, and one cursor for all of them.
 #pragma once
+#include <QPointer>
 #include <QTimer>
 #include <functional>
 
@@ -19,10 +20,7 @@ class LivePage : public QWidget {
  public:
   LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent = nullptr);
   void setRuns(const std::vector<Run*>& runs);
-  // `most_height`: the height that the timeline can use. The charts get the rest.
-  void setTimeline(QWidget* timeline, std::function<void(const std::vector<Run*>&)> show_runs,
-                   std::function<int()> most_height);
-  void balanceSoon() { balance_.start(); }
+  void setTimeline(QWidget* timeline, std::function<void(const std::vector<Run*>&)> show_runs);
   // A widget whose own zoom can be undone.
   struct Zoom {
     QWidget* pane;
@@ -45,12 +43,12 @@ class LivePage : public QWidget {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  void balance();
+  void placeRows();
+  void placeCharts();
   void redrawNext();
   void showCursor();
   void fitPanes();
-  int leastCharts() const;
-  bool splitAlone() const;
+  int chartsHeight() const;
   void fetchRange();
 
   TimeCursor* cursor_;
@@ -58,15 +56,12 @@ class LivePage : public QWidget {
   CurvePane *loss_, *accuracy_, *calls_;
   SplitPane* split_;
   NetworkPane* network_;
-  std::vector<Run*> runs_;
+  std::vector<QPointer<Run>> runs_;
   std::vector<Zoom> zooms_;
   std::function<void(const std::vector<Run*>&)> timeline_runs_;
-  std::function<int()> most_height_;
-  bool dragged_ = false;  // the user chose the height of the charts
-  bool may_grow_ = true;  // the runs or the window size changed
-  int least_charts_ = 262;  // as it was last
+  bool dragged_ = false, charts_dragged_ = false;  // the user chose the height of the charts, or their widths
   bool compact_ = false;
-  QTimer redraw_, fetch_, balance_;
+  QTimer redraw_, fetch_;
   size_t next_ = 0;
 };
 

@@ -114,11 +114,16 @@ prof::OpTag PlanPanel::tagAt(int row) const {
   return op < 0 ? prof::kNoOp : tags_[static_cast<size_t>(op)];
 }
 
-// A kernel of one's own is for one op of the plan as it runs.
+// A kernel of one's own is for one op of the plan as it runs. The button keeps its place.
 void PlanPanel::showWhetherWritable() {
   const int op = opAt(table_->currentIndex().row());
-  const auto why = plan() && op >= 0 ? own::why_none(*plan(), plan()->ops[static_cast<size_t>(op)]) : std::string(tr("Select an op first.").toStdString());
-  write_->setVisible(plan() && stage_ == PlanStage::After);
+  std::optional<std::string> why;
+  if (stage_ == PlanStage::Before)
+    why = tr("Choose the plan after all passes first.").toStdString();
+  else if (!plan() || op < 0)
+    why = tr("Select an op first.").toStdString();
+  else
+    why = own::why_none(*plan(), plan()->ops[static_cast<size_t>(op)]);
   write_->setEnabled(!why);
   write_->setToolTip(why ? QString::fromStdString(*why) : tr("Opens the page Kernel with a kernel for this op that works."));
 }

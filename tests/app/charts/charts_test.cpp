@@ -46,7 +46,8 @@ class ChartsTest : public QObject {
   void eightRunsFitIntoASmallSplit();
   void aWideSplitContinuesInTablesSideBySide();
   void aPaneOffersItsMeasures();
-  void theChartsTakeWhatTheTimelineLeaves();
+  void theHeightOfTheWindowPlacesTheTimeline();
+  void aDeletedRunIsNotAsked();
 };
 
 void ChartsTest::samplingKeepsEverySpike() {
@@ -441,33 +442,40 @@ void ChartsTest::aPaneOffersItsMeasures() {
   QCOMPARE(pane.plot()->graph(0)->data()->size(), 0);
 }
 
-void ChartsTest::theChartsTakeWhatTheTimelineLeaves() {
+void ChartsTest::theHeightOfTheWindowPlacesTheTimeline() {
   TimeCursor cursor;
   LivePage page(&cursor, nullptr);
   auto* timeline = new QWidget;
-  int wanted = 5000;
-  page.setTimeline(
-      timeline, [](const auto&) {}, [&] { return wanted; });
+  page.setTimeline(timeline, [](const auto&) {});
   page.resize(1200, 1000);
   page.show();
-  const auto settled = [&] {
-    page.balanceSoon();
-    QTest::qWait(150);
-    return page.loss()->height();
-  };
-  const int least = settled();
-  QVERIFY(least >= 120);
-  wanted = 640;
-  Run other;
-  page.setRuns({&other});
-  QTRY_VERIFY(settled() > least + 60);
-  const int more = page.loss()->height();
-  QVERIFY(timeline->height() >= wanted);
-  wanted = 200;  // a lane was folded: nothing moves
-  QCOMPARE(settled(), more);
-  wanted = 5000;  // more lanes than fit
-  QTRY_COMPARE(settled(), least);
-  page.setRuns({});
+  const int usual = timeline->y();
+  QVERIFY(usual >= 262);
+  const int head = page.accuracy()->mapTo(&page, QPoint()).x();
+  Run run, other;
+  for (const std::vector<Run*>& runs : {std::vector<Run*>{&run}, {&run, &other}, {}}) {
+    page.setRuns(runs);
+    QCoreApplication::processEvents();
+    QCOMPARE(timeline->y(), usual);
+    QCOMPARE(page.accuracy()->mapTo(&page, QPoint()).x(), head);
+  }
+  page.resize(1200, 1400);
+  QCoreApplication::processEvents();
+  QVERIFY(timeline->y() > usual + 100);
+}
+
+// A page that is not in front still has the runs that it showed when they are deleted.
+void ChartsTest::aDeletedRunIsNotAsked() {
+  TimeCursor cursor;
+  LivePage page(&cursor, nullptr);
+  page.setTimeline(new QWidget, [](const auto&) {});
+  auto run = std::make_unique<Run>();
+  fill(*run, 0, 0.1);
+  page.setRuns({run.get()});
+  run.reset();
+  cursor.setCursor(1000);
+  emit page.loss()->cursorMoved(1);
+  QCOMPARE(*cursor.cursor(), 1000);
 }
 
 WARPSIGHT_QTEST(ChartsTest)

@@ -1,4 +1,4 @@
-// There is one current run: every view is about it, whatever was done before, and nothing moves while it changes.
+// There is one current run: every view is about it, whatever was done before.
 #include <QComboBox>
 #include <QLineEdit>
 #include <QListView>
@@ -39,7 +39,6 @@ class OneRunTest : public QObject, FilledWindow {
   }
   // What each view says about which run it shows; empty if all agree.
   static QString disagreement(MainWindow& window);
-  static std::map<QString, QRect> controls(const MainWindow& window);
   static void act(MainWindow& window, int action, Run* run, Run* other);
 
  private slots:
@@ -52,7 +51,6 @@ class OneRunTest : public QObject, FilledWindow {
   void aTrainingShowsItselfAndTheRunBefore();
   void aClickOnTheBoxComparesAndOneBesideItSelects();
   void whatWasSelectedIsForgotten();
-  void nothingMoves();
   void aZoomEndsWithItsRun();
   void aSlowTrainingHasTheSameLosses();
   void keysGoToTheViewUnderThePointer();
@@ -223,84 +221,6 @@ void OneRunTest::whatWasSelectedIsForgotten() {
   QCOMPARE(window->findChild<DetailsPanel*>()->html(), op);  // the same run is current
   window->workspace()->pick(second);
   QVERIFY(std::holds_alternative<std::monostate>(window->workspace()->focus()->choice()));
-}
-
-// Every button, field and tab that can be seen, by its path of names.
-std::map<QString, QRect> OneRunTest::controls(const MainWindow& window) {
-  std::map<QString, QRect> all;
-  const auto add = [&](const QString& name, const QWidget* of, const QRect& in) {
-    const QString key = name + " #" + QString::number(std::ranges::count_if(all, [&](const auto& each) { return each.first.startsWith(name + " #"); }));
-    all[key] = QRect(of->mapTo(&window, in.topLeft()), in.size());
-  };
-  const auto* setup = window.findChild<SetupPanel*>();
-  for (const QWidget* widget : setup->findChildren<QWidget*>())
-    if ((qobject_cast<const QAbstractButton*>(widget) || qobject_cast<const QLineEdit*>(widget) || qobject_cast<const QComboBox*>(widget)) &&
-        widget->isVisibleTo(&window) && !widget->accessibleName().isEmpty() && widget->accessibleName() != "take")
-      add("setup " + widget->accessibleName(), widget, QRect(QPoint(), widget->size()));
-  const QTabBar* tabs = window.tabs();
-  for (int tab = 0; tab < tabs->count(); ++tab)
-    if (tabs->isTabVisible(tab)) add("tab " + tabs->tabText(tab).section("  ", 0, 0), tabs, tabs->tabRect(tab));
-  const TopBar* bar = window.findChild<TopBar*>();
-  for (const QPushButton* button : {bar->train(), bar->stop(), bar->follow()}) add(button->toolTip().left(4), button, QRect(QPoint(), button->size()));
-  return all;
-}
-
-// The states that a person goes through in the first minutes; a control that was there before stays where it was.
-void OneRunTest::nothingMoves() {
-  auto window = open();
-  QTRY_VERIFY(window->workspace()->device()->info());
-  std::vector<QSize> sizes{{1366, 768}, {1600, 972}, {1920, 1080}, {2560, 1440}};
-  sizes.insert(sizes.end(), sizes.begin(), sizes.end());  // in both themes
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const QSize size = sizes[i];
-    clear();
-    if (i == sizes.size() / 2) window->toggleTheme();
-    window->workspace()->library()->tickOnly({});
-    window->resize(size);
-    iris(*window, 30);
-    settle(30);
-    auto before = controls(*window);
-    QVERIFY(before.size() > 20);
-    QStringList moved;
-    const auto look = [&](const QString& state) {
-      settle(30);
-      const auto now = controls(*window);
-      for (const auto& [name, box] : now)
-        if (const auto was = before.find(name); was != before.end() && was->second.topLeft() != box.topLeft())
-          moved << QString("%1×%2, %3: %4 from %5,%6 to %7,%8").arg(size.width()).arg(size.height()).arg(state, name)
-                       .arg(was->second.x()).arg(was->second.y()).arg(box.x()).arg(box.y());
-      before = now;
-    };
-    Run* first = adopt(*window, "first", ws::test::StepStyle::EagerDirect);
-    Run* second = adopt(*window, "second", ws::test::StepStyle::GraphArena);
-    window->workspace()->pick(first);
-    look("a run is opened");
-    window->workspace()->choices()->set("exec.allocator", "direct");
-    look("a choice differs");
-    window->workspace()->choices()->set("train.epochs", "31");
-    look("two choices differ");
-    window->workspace()->choices()->set("train.lr", "fast");
-    look("a wrong number");
-    window->workspace()->choices()->set("train.lr", "0.05");
-    look("the number is right");
-    window->workspace()->library()->setTicked(second, true);
-    look("two runs");
-    window->workspace()->pick(second);
-    look("the other run");
-    window->tabs()->setCurrentIndex(2);
-    window->tabs()->setCurrentIndex(window->tabs()->count() - 1);
-    window->tabs()->setCurrentIndex(0);
-    look("other pages");
-    window->notice()->showText("Something went wrong, at some length.");
-    look("a notice");
-    window->notice()->dismiss();
-    QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
-    window->train();
-    look("training");
-    QTRY_COMPARE(ended.count(), 1);
-    look("trained");
-    QVERIFY2(moved.isEmpty(), qPrintable("\n" + moved.join('\n')));
-  }
 }
 
 void OneRunTest::aZoomEndsWithItsRun() {

@@ -24,6 +24,8 @@ constexpr const char* kUnfinished = ".recording";  // a folder that the library 
 }  // namespace
 
 ProgramRecording::ProgramRecording(const QString& folder, QObject* parent) : QObject(parent), folder_(folder) {
+  timer_.setObjectName("poll");
+  timer_.setParent(this);
   timer_.setInterval(33);
   connect(&timer_, &QTimer::timeout, this, &ProgramRecording::poll);
 }

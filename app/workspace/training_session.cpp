@@ -165,6 +165,8 @@ class LocalTraining final : public TrainingWorker {
 }  // namespace
 
 TrainingSession::TrainingSession(const QString& folder, QObject* parent) : QObject(parent), folder_(folder) {
+  timer_.setObjectName("poll");
+  timer_.setParent(this);
   timer_.setInterval(33);
   connect(&timer_, &QTimer::timeout, this, &TrainingSession::poll);
   slow_steps_.setInterval(1000 / kSlowStepsPerSecond);

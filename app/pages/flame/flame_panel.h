@@ -26,6 +26,7 @@ class FlamePanel : public QWidget {
  public:
   explicit FlamePanel(Focus* focus, QWidget* parent = nullptr);
   void setRun(Run* run);
+  const Run* run() const { return run_; }
   void setTime(FlameTime time);
   void showWaits(bool shown);
   FlameView* view() const { return view_; }

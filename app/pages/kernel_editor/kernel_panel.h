@@ -33,6 +33,7 @@ class KernelPanel : public QWidget {
  public:
   explicit KernelPanel(Workspace& workspace, QWidget* parent = nullptr);
   void setRun(Run* run);
+  const Run* run() const { return run_; }
   void openOp(const QString& op);            // of the current run, or of the choices in Setup
   void openExercise(const QString& name);
   void openFile(const QString& name);        // of the person's list, for the current op

@@ -27,6 +27,7 @@ class KernelsPanel : public QWidget {
                 P95, P99, P999, Max, Grid, Registers, Occupancy, WithCalls, Columns };
   explicit KernelsPanel(Focus* selection, QWidget* parent = nullptr);
   void setRun(Run* run);
+  const Run* run() const { return run_; }
   TableModel* model() { return &model_; }
   const std::vector<prof::KernelRow>& rows() const { return rows_; }
   QTableView* table() const { return table_; }

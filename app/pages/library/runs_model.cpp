@@ -56,7 +56,7 @@ Run* RunsModel::run(const QModelIndex& index) const {
 }
 
 QModelIndex RunsModel::indexOf(const Run* run) const {
-  for (size_t i = 0; i < rows_.size(); ++i)
+  for (size_t i = 0; i < rows_.size() && run; ++i)  // a heading has no run
     if (rows_[i].run == run) return index(static_cast<int>(i));
   return {};
 }

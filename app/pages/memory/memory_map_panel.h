@@ -24,6 +24,7 @@ class MemoryMapPanel : public QWidget {
  public:
   explicit MemoryMapPanel(Focus* focus, QWidget* parent = nullptr);
   void setRun(Run* run);
+  const Run* run() const { return run_; }
   MemoryMapView* view() const { return view_; }
   FigureStrip* figures() const { return figures_; }
   const MemoryTimeView* overTime() const { return over_time_; }

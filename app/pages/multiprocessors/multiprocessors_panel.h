@@ -20,6 +20,7 @@ class MultiprocessorsPanel : public QWidget {
  public:
   explicit MultiprocessorsPanel(QWidget* parent = nullptr);
   void setRun(Run* run);
+  const Run* run() const { return reader_.run(); }
   void showSpan(const SpanChoice& choice);  // the step and the bar of a span inside a kernel
   MultiprocessorReader* reader() { return &reader_; }
   MultiprocessorView* view() const { return view_; }

@@ -19,6 +19,7 @@ class PlanPanel : public Pane {
  public:
   explicit PlanPanel(Focus* focus, QWidget* parent = nullptr);
   void setRun(Run* run);
+  const Run* run() const { return run_; }
   enum Column { Number, Name, Reads, Writes, Bytes, Flops, Time, Columns };
   TableModel* model() { return &model_; }
   const Plan* plan() const;

@@ -69,6 +69,7 @@ class RooflinePanel : public Pane {
  public:
   explicit RooflinePanel(Focus* focus, QWidget* parent = nullptr);
   void setRun(Run* run);
+  const Run* run() const { return run_; }
   RooflineView* view() const { return view_; }
   void refresh();
 

@@ -20,6 +20,7 @@ class WeightsPanel : public QWidget {
  public:
   explicit WeightsPanel(AskTrainer ask, QWidget* parent = nullptr);
   void setRun(Run* run);
+  const Run* run() const { return reader_.run(); }
   void setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot, std::shared_ptr<const data::Dataset> data);
   std::shared_ptr<const WeightsSnapshot> snapshot() const { return snapshot_; }
   bool reading() const { return reader_.reading() || (showsWork() && !work_->hasContent()); }  // weights or a look will come

@@ -30,6 +30,7 @@ class WhatIfPanel : public QWidget {
  public:
   explicit WhatIfPanel(QWidget* parent = nullptr);
   void setRun(Run* run);
+  const Run* run() const { return run_; }
   bool addEdit(const QString& edit);  // false: it cannot be applied, and said() has the reason
   void removeEdit(int index);
   void clearEdits();

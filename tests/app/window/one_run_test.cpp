@@ -24,6 +24,7 @@
 #include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "tests/app/support/filled_window.h"
+#include "tests/app/support/one_answer.h"
 
 using namespace ws::app;
 
@@ -37,8 +38,7 @@ class OneRunTest : public QObject, FilledWindow {
     window.workspace()->library()->adopt(run);
     return run;
   }
-  // What each view says about which run it shows; empty if all agree.
-  static QString disagreement(MainWindow& window);
+  static QString disagreement(MainWindow& window) { return ws::test::OneAnswer(window).wrong(); }
   static void act(MainWindow& window, int action, Run* run, Run* other);
 
  private slots:
@@ -55,34 +55,10 @@ class OneRunTest : public QObject, FilledWindow {
   void aSlowTrainingHasTheSameLosses();
   void keysGoToTheViewUnderThePointer();
   void valuesLeaveWithThePointer();
+  void aRunThatLeftCanBeSelectedAgain();
   void theDeleteKeyRemovesTheCurrentRun();
   void aDeletedRunIsNotTheOneThatTrainedLast();
 };
-
-QString OneRunTest::disagreement(MainWindow& window) {
-  const RunLibrary& library = *window.workspace()->library();
-  const Run* current = library.current();
-  const QString letter = current ? run_letter(current->slot) : QString();
-  const auto* runs = window.findChild<RunsPanel*>();
-  if (runs->current() != current) return "Runs";
-  auto* timeline = window.findChild<TimelinePane*>();
-  if (current && timeline->model()->run(0) != current) return "Timeline";
-  if (current && !window.findChild<DetailsPanel*>()->html().contains(">&nbsp;" + letter + "&nbsp;<")) return "Details";
-  const auto* compare = window.findChild<CompareTab*>();
-  window.tabs()->setCurrentIndex(1);
-  if (compare->candidate() != current || compare->baseline() != library.baseline()) return "Compare";
-  if (window.findChild<InsightsTab*>()->run() != current) return "Insights";
-  for (int tab = 0; tab < window.tabs()->count(); ++tab) {
-    if (!window.tabs()->isTabEnabled(tab)) continue;
-    window.tabs()->setCurrentIndex(tab);
-    for (const QPushButton* picker : window.topBar()->findChildren<QPushButton*>())
-      if (picker->accessibleName() == "Run of this page" && picker->isVisibleTo(&window) && current &&
-          !(picker->text().contains(current->title)))
-        return window.tabs()->tabText(tab) + ": " + picker->text();
-  }
-  window.tabs()->setCurrentIndex(0);
-  return {};
-}
 
 void OneRunTest::act(MainWindow& window, int action, Run* run, Run* other) {
   RunLibrary* library = window.workspace()->library();
@@ -307,6 +283,20 @@ void OneRunTest::valuesLeaveWithThePointer() {
   QCoreApplication::sendEvent(plot, &leave);
   QVERIFY(plot->values().empty());
   QVERIFY(window->workspace()->cursor()->cursor());
+}
+
+void OneRunTest::aRunThatLeftCanBeSelectedAgain() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Run* run = adopt(*window, "first", ws::test::StepStyle::EagerDirect);
+  RunLibrary* library = window->workspace()->library();
+  library->tickOnly({run});
+  auto* runs = window->findChild<RunsPanel*>();
+  QCOMPARE(runs->current(), run);
+  library->setTicked(run, false);
+  QVERIFY(!runs->current() && !library->current());
+  runs->view()->setCurrentIndex(runs->model()->indexOf(run));
+  QCOMPARE(library->current(), run);
 }
 
 void OneRunTest::theDeleteKeyRemovesTheCurrentRun() {

@@ -120,13 +120,16 @@ TimeRange TimelineModel::extent() const {
   return all.value_or(TimeRange{0, 1'000'000});
 }
 
-// A program may take long until its first step: Fit shows the steps.
+// A program may take long until its first step: Fit shows the steps. A run without steps is shown as a whole.
 TimeRange TimelineModel::stepsExtent() const {
   std::optional<TimeRange> all;
   for (size_t i = 0; i < runs_.size(); ++i) {
     const prof::Track* steps = first_track(runs_[i]->marks(), prof::TrackKind::Steps);
-    if (!steps || steps->blocks.empty()) return extent();
-    const TimeRange own{steps->blocks.front().first - offsets_[i], steps->blocks.back().reach - offsets_[i]};
+    const bool stepped = steps && !steps->blocks.empty();
+    if (!stepped && !has_trace(*runs_[i])) continue;
+    const TimeRange whole{runs_[i]->trace.first_time(), runs_[i]->trace.last_time()};
+    const TimeRange shown = stepped ? TimeRange{steps->blocks.front().first, steps->blocks.back().reach} : whole;
+    const TimeRange own{shown.begin - offsets_[i], shown.end - offsets_[i]};
     all = all ? TimeRange{std::min(all->begin, own.begin), std::max(all->end, own.end)} : own;
   }
   return all.value_or(extent());
@@ -178,12 +181,11 @@ TimeNs TimelineModel::offsetFor(const Run& run) const {
   const Run& first = *runs_[0];
   if (align_ == Align::Wall && run.created.isValid() && first.created.isValid())
     return run.created.msecsTo(first.created) * 1'000'000;
-  if (align_ == Align::Step) {
-    const prof::Span* own = nearest_step(run.marks(), aligned_step_);
-    const prof::Span* reference = nearest_step(first.marks(), aligned_step_);
-    if (own && reference) return own->start - reference->start;
-  }
-  return run.trace.first_time() - first.trace.first_time();
+  const auto from = [this](const Run& aligned) {  // a run without steps is aligned by its start
+    const prof::Span* step = align_ == Align::Step ? nearest_step(aligned.marks(), aligned_step_) : nullptr;
+    return step ? step->start : aligned.trace.first_time();
+  };
+  return from(run) - from(first);
 }
 
 void TimelineModel::updateOffsets() {

@@ -29,6 +29,8 @@ class TimelineTest : public QObject {
   void whatIsOutOfMemoryIsFoundInTheFile();
   void whatIsOutOfMemoryIsSummedFromTheFile();
   void hoverShowsACardAfterAWhile();
+  void noCardComesUpDuringADrag();
+  void aRunWithoutStepsStandsBesideTheSteps();
   void foldedSpansSayTheirCount();
   void groupsFoldOnClick();
   void changingRunsDropsTheOld();
@@ -296,6 +298,52 @@ void TimelineTest::hoverShowsACardAfterAWhile() {
   QVERIFY(row(card, "occupancy").isEmpty());  // of an unknown device
   const HoverCard on_h200 = span_card(t.fast.trace, 2, t.fast.trace.tracks()[2].blocks.front().spans[5], "NVIDIA H200");
   QVERIFY2(row(on_h200, "occupancy").startsWith("18.8 % · limited by "), qPrintable(row(on_h200, "occupancy")));
+}
+
+// The card of the start would cover what a drag goes over. The other timeline is pointed at later: when its card is there,
+// the card of the first one would be there too.
+void TimelineTest::noCardComesUpDuringADrag() {
+  TwoRuns t, other;
+  for (TwoRuns* each : {&t, &other}) each->view().search()->jumpToStep(300);
+  const QPoint at = t.blockIn(t.lane(0, prof::TrackKind::Stream));
+  QTest::mouseMove(&t.view(), at);
+  QTest::mousePress(&t.view(), Qt::LeftButton, {}, at);
+  const QImage pressed = t.view().grab().toImage();
+  QMouseEvent move(QEvent::MouseMove, at, other.view().mapToGlobal(at), Qt::NoButton, {}, {});
+  QCoreApplication::sendEvent(&other.view(), &move);
+  const QImage pointed = other.view().grab().toImage();
+  QTRY_VERIFY(other.view().grab().toImage() != pointed);
+  QCOMPARE(t.view().grab().toImage(), pressed);
+  QTest::mouseRelease(&t.view(), Qt::LeftButton, {}, at);
+}
+
+// The other run has a long start before its first step.
+void TimelineTest::aRunWithoutStepsStandsBesideTheSteps() {
+  TwoRuns t;
+  const auto add = [](prof::Trace& trace, prof::TimeNs start) {
+    prof::Span span;
+    span.start = start, span.duration = 50'000, span.kind = static_cast<uint64_t>(prof::SpanKind::Phase), span.name = trace.intern("load");
+    trace.append(trace.track(prof::TrackKind::Ranges, "ranges 1", "CPU"), span);
+  };
+  Run late, plain;
+  late.id = "late", late.slot = 0, late.summary = Summary{};
+  add(late.trace, t.slow.trace.first_time() - 17'000'000'000);
+  test::add_steps(late.trace, test::StepStyle::EagerDirect, 100, 200);
+  plain.id = "plain", plain.slot = 1, plain.summary = Summary{};
+  for (int i = 0; i < 40; ++i) add(plain.trace, 1'000'000 + i * 100'000);
+  for (const std::vector<Run*>& runs : {std::vector{&late, &plain}, std::vector{&plain, &late}}) {
+    t.pane.setRuns(runs);
+    t.view().fit();
+    QVERIFY2(t.range().length() < 1'000'000'000, qPrintable(QString::number(t.range().length())));
+    for (int run = 0; run < 2; ++run) {
+      bool seen = false;
+      for (const Lane& lane : t.model().lanes())
+        for (int x = t.view().timelineGeometry().gutter; x < t.view().width() && lane.run == run && lane.kind == LaneKind::Spans; x += 2)
+          seen = seen || t.view().hitAt(t.middleOf(lane, x));
+      QVERIFY2(seen, qPrintable(QString::number(run)));
+    }
+  }
+  t.pane.setRuns({});
 }
 
 void TimelineTest::foldedSpansSayTheirCount() {

@@ -14,6 +14,7 @@
 #include "app/pages/library/runs_panel.h"
 #include "app/pages/multiprocessors/multiprocessors_panel.h"
 #include "app/timeline/timeline_painter.h"
+#include "app/timeline/timeline_pane.h"
 #include "app/window/notice_bar.h"
 #include "app/window/start_page.h"
 #include "app/workspace/lessons.h"
@@ -61,6 +62,7 @@ class ShippedRunsTest : public QObject, WindowHome {
   void eachProgramShowsItsFault();
   void oneShowsTheInsideOfAKernel();
   void aLessonOpensThem();
+  void openedAfterOwnRunsTheyAreInSight();
   void everyViewReportsWhereTheyWereRecorded();
   void nothingOfThemIsChanged();
 };
@@ -158,6 +160,46 @@ void ShippedRunsTest::aLessonOpensThem() {
   QVERIFY(opened >= 2);
   for (Run* run : window->workspace()->library()->runs())
     QVERIFY(!ws::why_invalid(the_same_here(*run).spec, false));
+}
+
+// The view stands where the runs have their steps, and Fit shows the steps and not the start of the program.
+void ShippedRunsTest::openedAfterOwnRunsTheyAreInSight() {
+  auto window = open();
+  window->resize(1600, 972);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  iris(*window, 3);
+  for (int run = 0; run < 2; ++run) {
+    QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+    window->train();
+    QTRY_COMPARE(ended.count(), 1);
+  }
+  show_tab(*window, "Compare");
+  window->openFiles(shipped_runs());
+  RunLibrary* library = window->workspace()->library();
+  QTRY_VERIFY(library->ticked().size() == static_cast<size_t>(shipped_runs().size()) && !library->loading());
+  settle(60);
+  auto* view = window->findChild<TimelinePane*>()->view();
+  const TimelineModel& model = *window->findChild<TimelinePane*>()->model();
+  const auto seen = [&](int run) {  // from the first to the last kernel in sight, as a share of the width
+    int first = view->width(), last = 0;
+    for (const Lane& lane : model.lanes()) {
+      if (lane.run != run || lane.kind != LaneKind::Spans || lane.track_kind != ws::prof::TrackKind::Stream) continue;
+      view->viewport()->setScroll(lane.y);
+      const int y = view->timelineGeometry().laneY(lane) + lane.height / 2;
+      for (int x = view->timelineGeometry().gutter; x < view->width(); x += 2)
+        if (view->hitAt({x, y})) first = std::min(first, x), last = std::max(last, x);
+    }
+    return static_cast<double>(last - first) / (view->width() - view->timelineGeometry().gutter);
+  };
+  for (size_t run = 0; run < model.runCount(); ++run) {
+    const int index = static_cast<int>(run);
+    QTRY_VERIFY(seen(index) > 0);
+  }
+  view->fit();
+  settle(60);
+  double widest = 0;
+  for (size_t run = 0; run < model.runCount(); ++run) widest = std::max(widest, seen(static_cast<int>(run)));
+  QVERIFY2(widest > 0.8, qPrintable(QString::number(widest)));
 }
 
 void ShippedRunsTest::everyViewReportsWhereTheyWereRecorded() {

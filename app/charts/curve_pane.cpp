@@ -484,9 +484,10 @@ void CurvePane::refreshOverlay() {
                                : tr("%1 malloc + %2 free").arg(valueText(m.allocate), valueText(m.free));
       notes.push_back({plot_->xAxis->range().lower, m.allocate + m.free, text, theme().secondary});
     }
+    const QString of = curves_.size() > 1 ? run_letter(run.slot) + ": " : QString();
     for (const Change& change : run.changes)
       marks.push_back({curve.xOfStep(static_cast<double>(change.step)),
-                       QString::fromStdString(change.key.substr(change.key.find('.') + 1) + " " + change.to)});
+                       of + QString::fromStdString(change.key.substr(change.key.find('.') + 1) + " " + change.to)});
   }
   plot_->setOverlay(std::move(dots), std::move(marks), std::move(notes));
 }
@@ -523,13 +524,16 @@ void CurvePane::renderTo(QPainter& painter, const QRectF& area) {
   painter.drawText(QRectF(area.left() + 10, area.top(), 200, kHead), Qt::AlignVCenter, title());
   double x = area.left() + 24 + QFontMetricsF(painter.font()).horizontalAdvance(title());
   painter.setFont(ui_font(12));
+  const double each = (area.right() - x) / static_cast<double>(std::max<size_t>(1, curves_.size()));
   for (const CurveData& curve : curves_) {
     if (!curve.run()) continue;
     draw_badge(painter, QRectF(x, area.top() + 5.5, 15, 15), curve.run()->slot);
-    const double width = QFontMetricsF(painter.font()).horizontalAdvance(curve.run()->title);
+    const QFontMetricsF metrics(painter.font());
+    const QString name = metrics.elidedText(curve.run()->title, Qt::ElideRight, each - 30);
+    const double width = metrics.horizontalAdvance(name);
     painter.setPen(theme().text);
-    painter.drawText(QRectF(x + 20, area.top(), width + 4, kHead), Qt::AlignVCenter, curve.run()->title);
-    x += width + 40;
+    painter.drawText(QRectF(x + 20, area.top(), width + 4, kHead), Qt::AlignVCenter, name);
+    x += std::min(each, width + 40);
   }
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(area.left(), area.bottom() - kFoot, area.width(), kFoot), Qt::AlignCenter, x_name(x_));

@@ -193,6 +193,8 @@ void Plot::paintMarks(QPainter& painter) {
   const QRect area = axisRect()->rect();
   painter.setFont(ui_font(10.5));
   double free_from = area.left();
+  std::vector<QRectF>& taken = noted_;  // a text that would cover another is left out
+  taken.clear();
   for (const PlotMark& mark : marks_) {
     if (!xAxis->range().contains(mark.x)) continue;
     const double x = std::round(xAxis->coordToPixel(mark.x)) + 0.5;
@@ -204,10 +206,9 @@ void Plot::paintMarks(QPainter& painter) {
     if (left < free_from) continue;
     painter.setPen(theme().secondary);
     painter.drawText(QPointF(left, area.top() + 11), mark.text);
+    taken.emplace_back(left, area.top() - 1.0, width, 15);
     free_from = left + width + 6;
   }
-  std::vector<QRectF>& taken = noted_;  // a note that would cover another is left out
-  taken.clear();
   for (const PlotNote& note : notes_) {
     if (!xAxis->range().contains(note.x)) continue;
     painter.setPen(note.colour);
@@ -215,9 +216,12 @@ void Plot::paintMarks(QPainter& painter) {
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(note.text);
     const double x =
         std::clamp(at.x() - width / 2, area.left() + 4.0, std::max(area.left() + 4.0, area.right() - width - 5.0));
-    const double y = at.y() - 7 < area.top() + 12 ? at.y() + 16 : at.y() - 7;
-    const QRectF place(x, y - 12, width, 15);
-    if (std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) { return other.intersects(place); })) continue;
+    const auto place_at = [&](double y) { return QRectF(x, y - 12, width, 15); };
+    const auto is_free = [&](const QRectF& place) { return std::ranges::none_of(taken, [&](const QRectF& other) { return other.intersects(place); }); };
+    double y = at.y() - 7 < area.top() + 12 ? at.y() + 16 : at.y() - 7;
+    if (!is_free(place_at(y)) && at.y() + 20 < area.bottom()) y = at.y() + 16;
+    const QRectF place = place_at(y);
+    if (!is_free(place)) continue;
     taken.push_back(place);
     QColor ground = theme().base;  // curves run behind the text
     ground.setAlphaF(0.8F);

@@ -43,6 +43,8 @@ class ChartsTest : public QObject {
   void theRawLossIsQuieterThanItsSmoothedCurve();
   void theKeyOfTheLinesStandsBesideThem();
   void valuesOfManyRunsStandAtTheCursor();
+  void textsOfASmallChartStandApart();
+  void aPictureNamesAllItsRuns();
   void eightRunsFitIntoASmallSplit();
   void aWideSplitContinuesInTablesSideBySide();
   void aPaneOffersItsMeasures();
@@ -356,6 +358,47 @@ void ChartsTest::valuesOfManyRunsStandAtTheCursor() {
   QCOMPARE(left.count(), 1);
   pane.setCursorStep(21, false);  // the pointer is elsewhere: nothing covers the chart
   QVERIFY(plot->values().empty());
+}
+
+// A change during the run, the best test and the key of the lines share a small chart. A mark names its run.
+void ChartsTest::textsOfASmallChartStandApart() {
+  Run a, b;
+  fill(a, 0, 0.1), fill(b, 1, 0.1);
+  a.changes.push_back({950, "exec.allocator", "arena", "direct"});
+  CurvePane pane({Gauge::Accuracy});
+  pane.resize(220, 150);
+  pane.show();
+  const auto shows = [&](const QString& text) {
+    const auto all = painted_texts(*pane.plot());
+    return std::ranges::find(all, text, &PaintedText::text) != all.end();
+  };
+  for (const std::vector<Run*>& runs : {std::vector<Run*>{&a}, {&a, &b}}) {
+    pane.setRuns(runs);
+    pane.redraw();
+    QTRY_VERIFY(shows(runs.size() > 1 ? "A: allocator direct" : "allocator direct"));
+    QVERIFY2(unreadable(*pane.plot()).isEmpty(), qPrintable(unreadable(*pane.plot()).join('\n')));
+  }
+}
+
+void ChartsTest::aPictureNamesAllItsRuns() {
+  struct Sheet : QWidget {
+    CurvePane* pane = nullptr;
+    void paintEvent(QPaintEvent*) override {
+      QPainter painter(this);
+      pane->renderTo(painter, rect());
+    }
+  };
+  QObject owner;
+  const std::vector<Run*> shown = lettered(4, &owner);
+  for (Run* run : shown) run->title = QString("MNIST 784-128-10 · 30 epochs, direct from step %1").arg(6000 + run->slot), fill(*run, run->slot, 0.1);
+  CurvePane pane({Gauge::Loss});
+  pane.setRuns(shown);
+  Sheet sheet;
+  sheet.pane = &pane;
+  sheet.resize(900, 420);
+  const auto all = painted_texts(sheet);
+  QCOMPARE(std::ranges::count_if(all, [](const PaintedText& text) { return text.text.startsWith("MNIST"); }), 4);
+  for (const PaintedText& text : all) QVERIFY2(text.box.right() <= 900, qPrintable(text.text));
 }
 
 void ChartsTest::eightRunsFitIntoASmallSplit() {

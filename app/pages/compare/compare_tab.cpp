@@ -74,7 +74,7 @@ QWidget* CompareTab::buildPicker() {
   swap->setAccessibleName(tr("Swap baseline and candidate"));
   swap->setToolTip(swap->accessibleName());
   for (QComboBox* combo : {baseline_box_, candidate_box_})  // no name moves its neighbours
-    combo->setFixedWidth(210), combo->setPlaceholderText(tr("tick a second run"));
+    combo->setFixedWidth(190), combo->setPlaceholderText(tr("tick a second run"));
   baseline_box_->setToolTip(tr("The run to compare with. The first letter, unless you choose another."));
   candidate_box_->setToolTip(tr("The run that the answer is about."));
   row->addWidget(new QLabel(tr("Baseline"), box));

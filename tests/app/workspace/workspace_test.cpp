@@ -61,7 +61,7 @@ void WorkspaceTest::wrongNumbersAreRefused() {
   for (const char* wrong : {"-1", "fast", "1e999", ""}) {
     choices.set("train.lr", wrong);
     QCOMPARE(choices.spec().train.lr, before);
-    QVERIFY(said.takeFirst().front().toString().startsWith("rate:"));
+    QVERIFY(said.takeFirst().front().toString().startsWith("train.lr:"));
   }
   choices.set("train.lr", "0.25");
   QCOMPARE(choices.spec().train.lr, 0.25);

@@ -73,8 +73,12 @@ QWidget* CompareTab::buildPicker() {
   swap->setIcon(theme_icon("swap"));
   swap->setAccessibleName(tr("Swap baseline and candidate"));
   swap->setToolTip(swap->accessibleName());
-  for (QComboBox* combo : {baseline_box_, candidate_box_})  // no name moves its neighbours
-    combo->setFixedWidth(190), combo->setPlaceholderText(tr("tick a second run"));
+  for (QComboBox* combo : {baseline_box_, candidate_box_}) {  // as wide as the row allows: no name moves its neighbours
+    combo->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon), combo->setMinimumContentsLength(30);
+    combo->setMinimumWidth(180), combo->setMaximumWidth(210);
+    combo->setPlaceholderText(tr("tick a second run"));
+  }
   baseline_box_->setToolTip(tr("The run to compare with. The first letter, unless you choose another."));
   candidate_box_->setToolTip(tr("The run that the answer is about."));
   row->addWidget(new QLabel(tr("Baseline"), box));

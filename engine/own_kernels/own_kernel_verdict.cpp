@@ -41,7 +41,7 @@ std::string sentence_of(OwnKernelFault fault) {
     case OwnKernelFault::Stopped:
       return "stops itself with a trap, a failed assert or an address outside of shared memory";
     case OwnKernelFault::Endless:
-      return "does not end within 2 s: check the condition of each loop, and that all threads reach each barrier";
+      return "does not end within 1 s: check the condition of each loop, and that all threads reach each barrier";
     default:
       return std::string(to_string(fault));
   }

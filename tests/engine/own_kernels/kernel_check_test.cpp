@@ -121,6 +121,10 @@ TEST_F(KernelCheck, EachMistakeIsNamedAsWhatItIs) {
             }),
             ReadsOutside);
   EXPECT_EQ(fault([](const HostLaunch& l) {
+              for (int64_t i = 0; i < l.count(); ++i) l.h[i] = std::max(0.f, l.z[i == 0 ? -1 : i] - 2);
+            }),
+            ReadsOutside);
+  EXPECT_EQ(fault([](const HostLaunch& l) {
               for (int64_t i = 0; i < l.count(); ++i) l.h[i] += value(l, i);
             }),
             ReadsResult);
@@ -145,7 +149,7 @@ TEST_F(KernelCheck, ErrorCodesOfCudaAreFaults) {
   EXPECT_EQ(fault_of_call("cudaErrorIllegalAddress"), OwnKernelFault::IllegalAddress);
   EXPECT_EQ(fault_of_call("cudaErrorMisalignedAddress"), OwnKernelFault::Misaligned);
   EXPECT_EQ(fault_of_call("cudaErrorMemoryAllocation"), OwnKernelFault::None);
-  EXPECT_THAT(sentence_of(OwnKernelFault::Endless), HasSubstr("does not end within 2 s"));
+  EXPECT_THAT(sentence_of(OwnKernelFault::Endless), HasSubstr("does not end within 1 s"));
 }
 
 // The CPU op of each op that takes a kernel, from operands of the plan's types.

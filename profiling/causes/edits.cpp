@@ -269,11 +269,24 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
   if (changed == 0) refuse(edit, "the steps of this run have nothing that this edit could change.");
 }
 
-// The first launch of each step stands for all of them; the other launches and copies are nodes of the graph.
+// Calls that copy from or to the host: their data is another one in each step.
+std::unordered_set<uint32_t> Editor::calls_that_copy_with_the_host() const {
+  std::unordered_set<uint32_t> calls;
+  for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
+    if (graph_.nodes[node].kind != NodeKind::Copy) continue;
+    const CopyEnds ends = copy_ends(trace_.detail(graph_.nodes[node].detail).copy_kind);
+    if (on_host(ends.from) || on_host(ends.to)) calls.insert(launched_by_[node]);
+  }
+  return calls;
+}
+
+// The first launch of each step stands for all of them; the other launches and the copies on the GPU are nodes of the graph.
 size_t Editor::one_graph(Timing& timing) const {
+  const std::unordered_set<uint32_t> outside = calls_that_copy_with_the_host();
   std::map<uint32_t, std::vector<uint32_t>> chains;
   for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
-    if (const NodeKind kind = graph_.nodes[node].kind; kind == NodeKind::Launch || kind == NodeKind::CopyCall) chains[graph_.nodes[node].row].push_back(node);
+    if (const NodeKind kind = graph_.nodes[node].kind; kind == NodeKind::Launch || (kind == NodeKind::CopyCall && !outside.contains(node)))
+      chains[graph_.nodes[node].row].push_back(node);
   size_t changed = 0;
   for (const auto& [row, chain] : chains) changed += graph_in_chain(chain, timing);
   return changed;

@@ -145,6 +145,14 @@ TEST(Predict, OneGraphLaunchForAStep) {
   expect_predicted(eager, "one graph launch", graph, 3);
 }
 
+TEST(Predict, RowsAreCopiedToTheGpuBesideTheGraph) {
+  const MadeProgram eager = with(small_network(), [](MadeProgram& p) {
+    p.copy_call = 10'000, p.copy = 7'000;
+    for (MadeKernel& kernel : p.kernels) kernel.call = 30'000, kernel.work = 1000;
+  });
+  expect_predicted(eager, "one graph launch", with(eager, [](MadeProgram& p) { p.graph = true; }), 3);
+}
+
 TEST(Predict, ALoaderThatIsReadyInTime) {
   const MadeProgram waits = with(small_network(), [](MadeProgram& p) { p.data = 300'000; });
   expect_predicted(waits, "loader ready", with(waits, [](MadeProgram& p) { p.data = 0; }), 2);

@@ -27,6 +27,7 @@ struct MadeProgram {
   bool sync = false;      // it waits for the GPU at the end of each step
   TimeNs sync_call = 600, wake_up = 1200;
   bool graph = false;     // one launch for all kernels of a step
+  TimeNs copy_call = 0, copy = 4000;  // it copies its rows from the host at the begin of each step; 0: it does not
   bool other_thread = false;  // every second kernel is launched by a second thread, while the first one waits for it
   TimeNs clock_error = 0;     // the GPU's clock is early by so much
 
@@ -71,11 +72,24 @@ struct MadeProgramRun {
       made.trace.append(made.trace.track(TrackKind::Ranges, "thread 1 ranges", "CPU"), span(now, program.data, SpanKind::Phase, Meaning::Idle, "next batch", op));
       now += program.data;
     }
+    if (program.copy_call > 0) copy_rows();
     for (size_t i = 0; i < program.kernels.size(); ++i) one_kernel(i);
     if (program.sync) wait();
     Span mark = span(begin, now - begin, SpanKind::Step, Meaning::Other, "step");
     mark.step = step;
     made.trace.append(made.trace.track(TrackKind::Steps, "steps", "CPU"), mark);
+  }
+
+  void copy_rows() {
+    const TimeNs called = call(program.copy_call, SpanKind::Api, Meaning::Copy, "cudaMemcpyAsync", 1, ++number);
+    const TimeNs start = std::max(called + program.latency, stream_end[0] + program.gap);
+    Span copy = span(start - program.clock_error, program.copy, SpanKind::Copy, Meaning::Copy, "HtoD", 1);
+    copy.correlation = number, copy.step = now_step;
+    Detail detail;
+    detail.bytes = 50'000, detail.copy_kind = "pinned → device";
+    copy.detail = made.trace.intern(detail);
+    made.trace.append(made.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), copy);
+    stream_end[0] = start + program.copy;
   }
 
   void one_kernel(size_t i) {

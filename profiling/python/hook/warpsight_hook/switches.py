@@ -3,6 +3,7 @@
 A switch that finds nothing to change leaves the program alone. What it changed is a fact of the recording.
 """
 
+import builtins
 import os
 
 VARIABLE = "WARPSIGHT_SWITCHES"  # "pinned; workers=4"
@@ -133,6 +134,28 @@ def tf32(turned, torch, _):
     turned.changed("tf32", "products of fp32 may use tf32")
 
 
+# torch.compile skips frames of our files and of PyTorch's own modules, unless another frame calls them: after
+# nn.Sequential(...).compile() it compiles nothing. This is such another frame.
+_CALL = builtins.compile("def call(*arguments, **named):\n    return inner(*arguments, **named)\n", "<compiled model>", "exec")
+
+
+def _first_call(turned, torch, name, mode, model, arguments, named):
+    kind = type(model).__name__
+    try:
+        scope = {"inner": model._call_impl}
+        exec(_CALL, scope)
+        model._compiled_call_impl = torch.compile(scope["call"], mode=mode)
+        result = model(*arguments, **named)
+        if not torch._dynamo.utils.counters["stats"]["unique_graphs"]:
+            raise RuntimeError(f"torch.compile found nothing to compile in {kind}")
+    except Exception as error:
+        model._compiled_call_impl = None
+        turned.failed(name, (str(error).strip() or type(error).__name__).splitlines()[0])
+        return model(*arguments, **named)
+    turned.changed(name, f"{kind} is compiled" + (" into CUDA graphs" if mode else ""))
+    return result
+
+
 def _compiled(turned, torch, name, mode):
     """Compiles the first module that is called while gradients are on: the model."""
     kind = torch.nn.Module
@@ -141,11 +164,7 @@ def _compiled(turned, torch, name, mode):
     def __call__(self, *arguments, **named):
         if torch.is_grad_enabled() and any(True for _ in self.parameters()):
             kind.__call__ = original
-            try:
-                self.compile(mode=mode)
-                turned.changed(name, f"{type(self).__name__} is compiled" + (" into CUDA graphs" if mode else ""))
-            except Exception as error:
-                turned.failed(name, error)
+            return _first_call(turned, torch, name, mode, self, arguments, named)
         return original(self, *arguments, **named)
 
     if not hasattr(kind, "compile"):

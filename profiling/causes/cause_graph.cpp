@@ -273,8 +273,7 @@ class Builder {
   }
 
   bool waits_for_all(const CauseNode& n) const {
-    return n.kind == NodeKind::Wait || (n.kind == NodeKind::Allocation && trace_.name(n.name).find("Free") != std::string::npos &&
-                                        trace_.name(n.name).find("Async") == std::string::npos);
+    return n.kind == NodeKind::Wait || (n.kind == NodeKind::Free && trace_.name(n.name).find("Async") == std::string::npos);
   }
 
   // The median time of calls by name that found the GPU idle, and of all launches.
@@ -336,7 +335,7 @@ class Builder {
       const int64_t seen = call.end() - node(one).end();
       if (seen < 0) continue;
       // What frees memory does its work after the wait.
-      const int64_t after = call.kind == NodeKind::Allocation ? std::max(own, kWakeUp) : kWakeUp;
+      const int64_t after = call.kind == NodeKind::Free ? std::max(own, kWakeUp) : kWakeUp;
       add(end_of(at), end_of(one), kind, one == last && waited ? seen : std::min(seen, after));
     }
   }

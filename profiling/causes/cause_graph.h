@@ -18,11 +18,13 @@ enum class NodeKind : uint8_t {
   CopyCall,   // a call that begins a copy or a memset
   Wait,       // a call that waits for the GPU
   Allocation, // a call of the driver's allocator
+  Free,
   OtherCall,
   CpuOp,      // work on the CPU of a run without a GPU
   DataWait,   // the program waits for its data loader
   Meeting,    // the last rank arrives at a collective
 };
+inline bool allocates(NodeKind kind) { return kind == NodeKind::Allocation || kind == NodeKind::Free; }
 inline bool runs_on_host(NodeKind kind) { return kind >= NodeKind::Launch && kind != NodeKind::Meeting; }
 
 struct CauseNode {

@@ -59,6 +59,7 @@ PathCauseId cause_of_node(const CauseNode& node) {
     case NodeKind::Wait:
       return {PathCause::WaitingCalls, Meaning::Sync};
     case NodeKind::Allocation:
+    case NodeKind::Free:
       return {PathCause::AllocatorCalls, Meaning::Allocation};
     case NodeKind::OtherCall:
       return {PathCause::OtherCalls, Meaning::Other};

@@ -54,6 +54,7 @@ class Editor {
   std::vector<const PathGroup*> selected(const Edit& edit) const;
   [[noreturn]] void refuse(const Edit& edit, const std::string& reason) const;
   std::string some_names() const;
+  size_t no_allocator(Timing& timing) const;
   std::unordered_set<uint32_t> calls_that_copy_with_the_host() const;
   size_t one_graph(Timing& timing) const;
   size_t graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing) const;

@@ -29,8 +29,9 @@ using Nodes = std::vector<CauseNode>;
 NodeKind kind_of_call(const Span& span) {
   switch (span.span_kind()) {
     case SpanKind::Alloc:
-    case SpanKind::Free:
       return NodeKind::Allocation;
+    case SpanKind::Free:
+      return NodeKind::Free;
     case SpanKind::Sync:
       return NodeKind::Wait;
     case SpanKind::GraphLaunch:
@@ -139,7 +140,7 @@ class HostChains {
     node.kind = kind_of_call(span);
     if (waits_for_data(span)) node.kind = NodeKind::DataWait, node.meaning = Meaning::Idle;
     // Without a GPU, launches and copies are work like any other.
-    else if (!gpu_ && node.kind != NodeKind::Allocation && node.kind != NodeKind::Wait) node.kind = NodeKind::CpuOp;
+    else if (!gpu_ && !allocates(node.kind) && node.kind != NodeKind::Wait) node.kind = NodeKind::CpuOp;
     return node;
   }
 

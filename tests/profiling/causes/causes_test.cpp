@@ -136,6 +136,17 @@ TEST(Predict, AllocatorCallsThatAreGone) {
   expect_predicted(calls, "no allocator calls", none, 4);  // no kernel was queued, so the gap of queued kernels is not known
 }
 
+TEST(Predict, LaunchesAfterFreedMemoryGetTheTimeOfTheOthers) {
+  const MadeProgram none = with(small_network(), [](MadeProgram& p) {
+    p.between = 0;
+    for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 3000;
+  });
+  const MadeProgram frees = with(none, [](MadeProgram& p) {
+    for (const size_t i : {1, 3, 5}) p.kernels[i].freed = 8000;
+  });
+  expect_predicted(frees, "no allocator calls", none, 2);
+}
+
 TEST(Predict, OneGraphLaunchForAStep) {
   const MadeProgram eager = with(small_network(), [](MadeProgram& p) {
     for (MadeKernel& kernel : p.kernels) kernel.call = 9000;

@@ -15,6 +15,7 @@ struct MadeKernel {
   TimeNs call = 3000, work = 5000;  // the launch call, and the kernel
   TimeNs allocation = 0;            // a call of the allocator before it; 0: none
   int stream = 0;
+  TimeNs freed = 0, longer_after = 3000;  // cudaFree before it, and how much longer its launch takes then; 0: none
 };
 
 struct MadeProgram {
@@ -97,7 +98,8 @@ struct MadeProgramRun {
     const auto op = static_cast<OpTag>(i + 1);
     const int on = program.other_thread && i % 2 == 1 ? 2 : 1;
     if (kernel.allocation > 0) call(kernel.allocation, SpanKind::Alloc, Meaning::Allocation, "cudaMalloc", op, 0, on);
-    if (!program.graph || i == 0) launched = call(kernel.call, program.graph ? SpanKind::GraphLaunch : SpanKind::Api, Meaning::Launch, program.graph ? "cudaGraphLaunch" : "cudaLaunchKernel", op, ++number, on);
+    if (kernel.freed > 0) call(kernel.freed, SpanKind::Free, Meaning::Allocation, "cudaFree", op, 0, on);
+    if (!program.graph || i == 0) launched = call(kernel.call + (kernel.freed > 0 ? kernel.longer_after : 0), program.graph ? SpanKind::GraphLaunch : SpanKind::Api, Meaning::Launch, program.graph ? "cudaGraphLaunch" : "cudaLaunchKernel", op, ++number, on);
     TimeNs& end = stream_end[static_cast<size_t>(kernel.stream)];
     const TimeNs start = std::max(launched + program.latency, end + program.gap);
     Span made_span = span(start - program.clock_error, kernel.work, SpanKind::Kernel, Meaning::Matrix, "kernel_" + kernel.op, op);

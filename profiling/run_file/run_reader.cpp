@@ -105,6 +105,7 @@ struct RunFileReader::Impl {
   void read_sums(const std::string& bytes, SpanBlock& block);
   void add_stubs(Trace& trace);
   void add_points(Trace& trace);
+  void add_stalls(Trace& trace);
   const StoredTrack* find(const Track& track) const;
 
   // Maps name and detail numbers of the file to numbers of the trace.
@@ -443,6 +444,35 @@ void RunFileReader::Impl::add_points(Trace& trace) {
   });
 }
 
+// Files of earlier versions have no samples.
+void RunFileReader::Impl::add_stalls(Trace& trace) {
+  if (!db.has_table("stalls")) return;
+  const auto name = [&](int64_t id) { return id >= 0 && static_cast<size_t>(id) < outline_to.names.size() ? outline_to.names[static_cast<size_t>(id)] : trace.intern(""); };
+  const auto amount = [](int64_t number) { return static_cast<uint64_t>(std::clamp<int64_t>(number, 0, int64_t{1} << 48)); };
+  const auto small = [](int64_t number, int64_t most) { return std::clamp<int64_t>(number, 0, most); };
+  std::map<int64_t, SampledInstruction> code;
+  each_row("The sampled instructions", "sampled_code", "module, function, \"offset\", file, line", [&](Statement& row) {
+    if (code.size() >= kMostIds) return;
+    budget.take(kRowCopies * sizeof(SampledInstruction));
+    code[row.integer(0)] = {.module = static_cast<uint64_t>(row.integer(1)), .offset = static_cast<uint32_t>(small(row.integer(3), 0xffffffff)),
+                            .line = static_cast<int32_t>(small(row.integer(5), 0x7fffffff)), .function = name(row.integer(2)), .file = name(row.integer(4))};
+  });
+  each_row("The samples of instructions", "stalls", "samples", [&](Statement& row) {
+    const auto at = code.find(row.integer(0) >> 8);
+    const size_t reason = std::min(static_cast<size_t>(row.integer(0) & 0xff), kStalls - 1);  // of a newer version: other
+    if (at != code.end()) at->second.samples[reason] += amount(row.integer(1));
+  });
+  for (const auto& [id, one] : code) trace.stalls.add(one);
+  each_row("The sampled windows", "sampled_windows", "begin, \"end\", first_step, end_step, period, samples, dropped, hidden", [&](Statement& row) {
+    if (!possible(row.integer(1)) || !possible(row.integer(2)) || trace.stalls.windows().size() >= kMostIds) return;
+    budget.take(kRowCopies * sizeof(SampledWindow));
+    const auto step = [&](int column) { return static_cast<uint32_t>(small(row.integer(column), 0xffffffff)); };
+    trace.stalls.add(SampledWindow{.begin = row.integer(1), .end = row.integer(2), .first_step = step(3), .end_step = step(4),
+                                   .period = static_cast<uint32_t>(small(row.integer(5), 31)), .samples = amount(row.integer(6)), .dropped = amount(row.integer(7)),
+                                   .hidden = amount(row.integer(8))});
+  });
+}
+
 const StoredTrack* RunFileReader::Impl::find(const Track& track) const {
   const int64_t place =
       track_places.find(row_hash(track.kind, track.name, track.group, track.depth, track.rank), [&](size_t candidate) {
@@ -648,6 +678,7 @@ Trace RunFileReader::trace() {
   Trace trace = outline();
   impl_->budget = Budget();
   impl_->add_points(trace);
+  impl_->add_stalls(trace);
   return trace;
 }
 

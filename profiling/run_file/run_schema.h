@@ -31,6 +31,10 @@ CREATE TABLE memory_sources(id INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE memory_data(id INTEGER PRIMARY KEY, first INTEGER, last INTEGER, count INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE allocation_data(id INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE metric_data(id INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE sampled_windows(id INTEGER PRIMARY KEY, begin INTEGER, "end" INTEGER, first_step INTEGER, end_step INTEGER, period INTEGER,
+  samples INTEGER, dropped INTEGER, hidden INTEGER);
+CREATE TABLE sampled_code(id INTEGER PRIMARY KEY, module INTEGER, function INTEGER, "offset" INTEGER, file INTEGER, line INTEGER);
+CREATE TABLE stalls(id INTEGER PRIMARY KEY, samples INTEGER);
 CREATE TABLE metrics(id INTEGER PRIMARY KEY, step INTEGER, wall_s REAL, loss REAL, accuracy REAL);
 CREATE TABLE evaluations(id INTEGER PRIMARY KEY, step INTEGER, epoch REAL, wall_s REAL, test_loss REAL, test_accuracy REAL);
 CREATE TABLE marks(id INTEGER PRIMARY KEY, step INTEGER, wall_s REAL, text TEXT);
@@ -41,6 +45,9 @@ CREATE TABLE step_windows(id INTEGER PRIMARY KEY, first_step INTEGER, steps INTE
 
 // Id of a block: blocks of one track follow each other.
 inline int64_t block_id(int64_t track, int64_t index) { return track << 40 | index; }
+
+// Id of a row of `stalls`: samples of one reason at one row of `sampled_code`.
+inline int64_t stall_id(int64_t code, size_t reason) { return code << 8 | static_cast<int64_t>(reason); }
 
 using MetaMap = std::map<std::string, std::string>;
 MetaMap to_meta(const RunSummary& summary);

@@ -26,7 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 // Which parts of a trace are already in the file.
 struct Saved {
-  size_t names = 0, details = 1, ops = 1, counters = 0, sources = 0, memory = 0;
+  size_t names = 0, details = 1, ops = 1, counters = 0, sources = 0, memory = 0, windows = 0;
+  uint64_t stalls = 0;  // changes of the samples
   std::vector<size_t> blocks;  // complete blocks, by track
   std::vector<size_t> points;  // points, by counter
 };
@@ -45,13 +46,17 @@ class TraceSaver {
         counter_(db.prepare("INSERT OR REPLACE INTO counters VALUES(?, ?, ?, ?)")),
         points_(db.prepare("INSERT INTO counter_data(counter, first, last, count, data) VALUES(?, ?, ?, ?, ?)")),
         source_(db.prepare("INSERT OR REPLACE INTO memory_sources VALUES(?, ?)")),
-        memory_(db.prepare("INSERT INTO memory_data(first, last, count, data) VALUES(?, ?, ?, ?)")) {}
+        memory_(db.prepare("INSERT INTO memory_data(first, last, count, data) VALUES(?, ?, ?, ?)")),
+        window_(db.prepare("INSERT OR REPLACE INTO sampled_windows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")),
+        code_(db.prepare("INSERT OR REPLACE INTO sampled_code VALUES(?, ?, ?, ?, ?, ?)")),
+        stall_(db.prepare("INSERT OR REPLACE INTO stalls VALUES(?, ?)")) {}
 
   void save(const Trace& trace) {
     save_names(trace);
     for (size_t t = 0; t < trace.tracks().size(); ++t) save_track(t, trace.tracks()[t]);
     save_counters(trace);
     save_memory(trace);
+    save_stalls(trace.stalls);
   }
 
   // Call it after the saved counters and memory events were dropped from the trace.
@@ -137,7 +142,24 @@ class TraceSaver {
     }
   }
 
-  Statement name_, name_stack_, detail_, op_, stack_, track_, block_, data_, counter_, points_, source_, memory_;
+  // Windows are few, and the samples of an instruction grow with each one: then all are written again.
+  void save_stalls(const StallSamples& stalls) {
+    if (saved_.stalls == stalls.changes()) return;
+    saved_.stalls = stalls.changes();
+    for (; saved_.windows < stalls.windows().size(); ++saved_.windows) {
+      const SampledWindow& w = stalls.windows()[saved_.windows];
+      window_.run(saved_.windows, w.begin, w.end, w.first_step, w.end_step, w.period, static_cast<int64_t>(w.samples), static_cast<int64_t>(w.dropped),
+                  static_cast<int64_t>(w.hidden));
+    }
+    for (size_t i = 0; i < stalls.instructions().size(); ++i) {
+      const SampledInstruction& one = stalls.instructions()[i];
+      code_.run(i, static_cast<int64_t>(one.module), static_cast<int64_t>(one.function), one.offset, static_cast<int64_t>(one.file), one.line);
+      for (size_t reason = 0; reason < kStalls; ++reason)
+        if (one.samples[reason] > 0) stall_.run(stall_id(static_cast<int64_t>(i), reason), static_cast<int64_t>(one.samples[reason]));
+    }
+  }
+
+  Statement name_, name_stack_, detail_, op_, stack_, track_, block_, data_, counter_, points_, source_, memory_, window_, code_, stall_;
   Saved saved_;
   std::unordered_map<std::shared_ptr<const CodeStack>, int64_t> stacks_;  // numbers in the file
 };

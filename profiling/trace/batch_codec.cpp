@@ -74,6 +74,9 @@ void check(TraceBatch& batch, std::span<const OpTag> ops, const ByteReader& from
     event.op = known_op(event.op, ops);
   }
   for (StepAllocations& calls : batch.allocations) calls.op = known_op(calls.op, ops);
+  for (const SampledInstruction& one : batch.sampled)
+    for (const NameId name : {one.function, one.file})
+      if (static_cast<size_t>(name) >= batch.names.size()) from.fail("refers to a name that it lacks");
 }
 
 }  // namespace
@@ -102,6 +105,8 @@ std::string encode_batch(const TraceBatch& batch) {
   to.list(batch.memory);
   to.each(batch.memory_sources, text);
   to.list(batch.allocations);
+  to.list(batch.sampled);
+  to.list(batch.sampled_windows);
   to.value(batch.losses);
   return to.take();
 }
@@ -207,6 +212,8 @@ TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {
   batch.memory = from.list<MemoryEvent>("memory events");
   from.each(1, "allocators", [&] { batch.memory_sources.emplace_back(from.text("allocators")); });
   batch.allocations = from.list<StepAllocations>("allocations");
+  batch.sampled = from.list<SampledInstruction>("samples");
+  batch.sampled_windows = from.list<SampledWindow>("samples");
   batch.losses = from.value<Losses>("losses");
   from.expect_end();
   check(batch, ops, from);

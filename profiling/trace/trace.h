@@ -13,6 +13,7 @@
 
 #include "profiling/annotate/annotate.h"
 #include "profiling/trace/look_up.h"
+#include "profiling/trace/stall_samples.h"
 
 namespace ws::prof {
 
@@ -219,6 +220,7 @@ class Trace {
   size_t memory_count() const { return memory_count_; }
   std::vector<std::string> memory_sources;
   std::vector<OpInfo> ops{{}};  // indexed by OpTag as used in this trace; 0 is "no op"
+  StallSamples stalls;
   Losses losses;
 
   TimeNs first_time() const;

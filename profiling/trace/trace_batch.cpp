@@ -39,7 +39,7 @@ void append_memory(Trace& trace, TraceBatch& batch) {
 }  // namespace
 
 bool TraceBatch::empty() const {
-  return tracks.empty() && counters.empty() && memory.empty() && allocations.empty() && losses.dropped_records == 0 &&
+  return tracks.empty() && counters.empty() && memory.empty() && allocations.empty() && sampled.empty() && sampled_windows.empty() && losses.dropped_records == 0 &&
          losses.invalid_records == 0 && losses.unjoined_kernels == 0;
 }
 
@@ -72,6 +72,11 @@ void append(Trace& trace, TraceBatch&& batch) {
     trace.append_counter(id, counter.points);
   }
   append_memory(trace, batch);
+  for (SampledInstruction& one : batch.sampled) {
+    one.function = names[static_cast<size_t>(one.function)], one.file = names[static_cast<size_t>(one.file)];
+    trace.stalls.add(one);
+  }
+  for (const SampledWindow& window : batch.sampled_windows) trace.stalls.add(window);
   trace.losses.add(batch.losses);
 }
 
@@ -267,6 +272,11 @@ TraceBatch whole_batch(const Trace& trace) {
     event.source = builder.memory_source(event.source < trace.memory_sources.size() ? trace.memory_sources[event.source] : "");
     builder.memory(event);
   }
+  for (SampledInstruction one : trace.stalls.instructions()) {
+    one.function = builder.id(builder.name(trace.name(one.function))), one.file = builder.id(builder.name(trace.name(one.file)));
+    builder.sampled(one);
+  }
+  for (const SampledWindow& window : trace.stalls.windows()) builder.sampled(window);
   return builder.finish();
 }
 

@@ -48,6 +48,8 @@ struct TraceBatch {
   std::vector<MemoryEvent> memory;
   std::vector<std::string> memory_sources;
   std::vector<StepAllocations> allocations;
+  std::vector<SampledInstruction> sampled;
+  std::vector<SampledWindow> sampled_windows;
   Losses losses;  // since the previous batch
 
   bool empty() const;
@@ -94,6 +96,8 @@ class BatchBuilder {
   uint8_t memory_source(std::string_view name);
   void memory(const MemoryEvent& event) { current_.memory.push_back(event); }
   void allocations(const StepAllocations& counts);
+  void sampled(const SampledInstruction& samples) { current_.sampled.push_back(samples); }
+  void sampled(const SampledWindow& window) { current_.sampled_windows.push_back(window); }
   Losses& losses() { return current_.losses; }
 
   size_t spans() const;

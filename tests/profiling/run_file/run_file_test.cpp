@@ -16,7 +16,9 @@
 #include "tests/profiling/run_file/run_file_support.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/support/machine.h"
+#include "tests/support/made_stalls.h"
 #include "tests/support/sanitizers.h"
+#include "profiling/trace/batch_codec.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/track_names.h"
 
@@ -386,6 +388,57 @@ TEST_F(RunFile, KeepsTheKindsOfRowsAndCounters) {
 OpTag op_on(Trace& trace, const char* name, std::shared_ptr<const CodeStack> stack) {
   trace.ops.push_back({name, "", "net", "forward", Meaning::Matrix, 0, 0, std::move(stack)});
   return static_cast<OpTag>(trace.ops.size() - 1);
+}
+
+std::vector<std::string> rows_of(const StallSamples& stalls, const Trace& trace) {
+  std::vector<std::string> rows;
+  for (const SampledInstruction& one : stalls.instructions()) {
+    std::string row = trace.name(one.function) + " " + std::to_string(one.module) + "+" + std::to_string(one.offset) + " " + trace.name(one.file) + ":" + std::to_string(one.line);
+    for (const uint64_t count : one.samples) row += " " + std::to_string(count);
+    rows.push_back(row);
+  }
+  for (const SampledWindow& w : stalls.windows())
+    for (const uint64_t number : {static_cast<uint64_t>(w.begin), static_cast<uint64_t>(w.end), uint64_t{w.first_step}, uint64_t{w.end_step}, uint64_t{w.period}, w.samples, w.dropped, w.hidden})
+      rows.push_back(std::to_string(number));
+  std::ranges::sort(rows);
+  return rows;
+}
+
+TEST_F(RunFile, KeepsSamplesAndAddsThoseOfLaterWindows) {
+  Trace whole;
+  {
+    RunFileWriter writer(path, summary_of_test());
+    for (int window = 0; window < 3; ++window) {
+      MadeStalls made;
+      if (window == 1) made.add("late(float*)", ~uint64_t{0}, "/home/late.cu", 16, 2, {{Stall::Other, 5}});
+      writer.add(whole_batch(made.run.trace));
+      writer.flush();
+      append(whole, decode_batch(encode_batch(whole_batch(made.run.trace))));
+    }
+    writer.finish();
+  }
+  const Trace back = RunFileReader(path).trace();
+  EXPECT_EQ(back.stalls.windows().size(), 3u);
+  EXPECT_EQ(rows_of(back.stalls, back), rows_of(whole.stalls, whole));
+  EXPECT_EQ(sum_of(back.stalls.instructions()[0].samples), 3 * sum_of(MadeStalls().run.trace.stalls.instructions()[0].samples));
+}
+
+TEST_F(RunFile, AFileWithoutSamplesOpensAndAnUnknownReasonIsOther) {
+  write_run(path, MadeStalls().run.trace);
+  {
+    Database db(path, Database::Mode::Update);
+    db.exec("INSERT INTO stalls VALUES((SELECT max(id) FROM sampled_code) << 8 | 200, 7); INSERT INTO stalls VALUES(1 << 40, 9); INSERT INTO sampled_code VALUES(-1, 1, 999999, -5, -7, -1)");
+  }
+  RunFileReader reader(path);
+  const Trace back = reader.trace();
+  uint64_t all = 0, other = 0;
+  for (const SampledInstruction& one : back.stalls.instructions()) all += sum_of(one.samples), other += one.samples[static_cast<size_t>(Stall::Other)];
+  EXPECT_EQ(all, 1900u + 7);
+  EXPECT_EQ(other, 7u);
+  Database(path, Database::Mode::Update).exec("DROP TABLE stalls; DROP TABLE sampled_code; DROP TABLE sampled_windows");
+  RunFileReader older(path);
+  EXPECT_TRUE(older.trace().stalls.empty());
+  EXPECT_TRUE(older.problems().empty());
 }
 
 TEST_F(RunFile, KeepsTheStacksOfOps) {

@@ -24,6 +24,8 @@ class LateCall<Result (*)(Arguments...), Libraries> {
     return function ? function(arguments...) : Libraries::template missing<Result>(name_);
   }
 
+  void stand_in(Result (*function)(Arguments...)) const { function_.store(function, std::memory_order_release); }  // for tests
+
  private:
   const char* name_;
   mutable std::atomic<Result (*)(Arguments...)> function_{nullptr};

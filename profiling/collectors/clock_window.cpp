@@ -20,8 +20,9 @@ struct TimeUnit {
 };
 constexpr TimeUnit kTimeUnits[] = {{"min", 60'000 * kMillisecond}, {"s", 1000 * kMillisecond}, {"ms", kMillisecond}};
 
-// Returns 0 if the text is not a time.
-int64_t window_part(std::string_view text) {
+}  // namespace
+
+int64_t clock_time(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !(number > 0 && number < 1e6)) return 0;
@@ -31,18 +32,16 @@ int64_t window_part(std::string_view text) {
   return 0;
 }
 
-std::string part_text(int64_t ns) {
+std::string clock_time_text(int64_t ns) {
   for (const TimeUnit& unit : kTimeUnits)
     if (ns % unit.ns == 0) return std::to_string(ns / unit.ns) + " " + unit.name;
   return std::to_string(ns / kMillisecond) + " ms";
 }
 
-}  // namespace
-
 ClockWindow clock_window(std::string_view text) {
   const size_t slash = text.find('/');
-  const int64_t open = window_part(text.substr(0, slash));
-  const int64_t every = slash == text.npos ? 0 : window_part(text.substr(slash + 1));
+  const int64_t open = clock_time(text.substr(0, slash));
+  const int64_t every = slash == text.npos ? 0 : clock_time(text.substr(slash + 1));
   if (open < kShortestWindow || every - open < kShortestWindow || every > kLongestWindow)
     throw Failure("expected a time and a longer period, such as 200ms/5s, with at least 10 ms of each kind, not " +
                   std::string(text));
@@ -69,7 +68,7 @@ bool ClosedTimes::among(int64_t time) const {
 }
 
 std::string to_text(const ClockWindow& window) {
-  return part_text(window.open_ns) + " of every " + part_text(window.every_ns);
+  return clock_time_text(window.open_ns) + " of every " + clock_time_text(window.every_ns);
 }
 
 }  // namespace ws::prof

@@ -21,7 +21,11 @@ struct ClockWindow {
   }
 };
 
-// "200ms/5s"; units are ms, s and min. Throws Failure.
+// "200ms"; units are ms, s and min. Returns 0 if the text is not a time.
+int64_t clock_time(std::string_view text);
+std::string clock_time_text(int64_t ns);  // "200 ms"
+
+// "200ms/5s". Throws Failure.
 ClockWindow clock_window(std::string_view text);
 std::string to_text(const ClockWindow& window);  // "200 ms of every 5 s"
 

@@ -55,6 +55,9 @@ struct Collector::Impl final : GateParts {
   std::atomic<bool> gpu_worked{false};  // according to the batches
   std::mutex step_mutex;
   int64_t hooked_step = -1;
+  int64_t paced_step = -1, paced_ns = 0;  // a step of late, to know how long steps are
+  bool xray_open = false;  // by the clock; used by the flushing thread
+  XrayResult sampled_so_far;  // used by the collecting thread
   std::vector<int64_t> captures_ended;  // since the last marks were taken; guarded by mutex
   int64_t last_clock = 0;
   std::vector<GpuTracer::MemoryReading> memory_readings;  // guarded by mutex
@@ -78,7 +81,11 @@ struct Collector::Impl final : GateParts {
   void start_counters() noexcept;
   void take_samples(bool last);
   void on_step(int64_t step);
+  uint32_t sampling_at(int64_t step, int64_t now);
   int64_t steps_alike(int64_t step);
+  void begin_xray();
+  void follow_xray(int64_t since_begin);
+  void describe_xray(bool last);
   void follow_clock(int64_t since_begin);
   bool sleep_until_cycle();  // returns true for the last cycle
   template <class Work>
@@ -108,21 +115,71 @@ void Collector::Impl::on_step(int64_t step) {
   if (!only || step == hooked_step) return;
   hooked_step = step;
   const int64_t now = steady_ns();
-  const bool pause = meter && meter->step(step, now);
-  gate.step(pause, options.node_every > 0 && step % options.node_every < options.node_window, now);
+  context.step_now.store(static_cast<uint32_t>(step + 1), std::memory_order_relaxed);
+  const uint32_t sampling = sampling_at(step, now);
+  if (sampling > 0 && meter) meter->interrupted();
+  const bool pause = sampling == 0 && meter && meter->step(step, now);
+  gate.step(pause, options.node_every > 0 && step % options.node_every < options.node_window, now, sampling);
+}
+
+// The period stays for the whole window.
+uint32_t Collector::Impl::sampling_at(int64_t step, int64_t now) {
+  constexpr int64_t kPacedSteps = 16;
+  if (!gpu || !options.xray.any() || options.xray.by_time) return 0;
+  const uint32_t open = gate.state().sampling;
+  uint32_t sampling = 0;
+  if (options.xray.open(step)) {
+    const int64_t step_ns = (now - paced_ns) / std::max<int64_t>(1, step - paced_step);
+    sampling = open > 0 ? open : sampling_period(step_ns * options.xray.length);
+  }
+  if (step % kPacedSteps == 0 || step < paced_step || (open > 0 && sampling == 0)) paced_step = step, paced_ns = now;
+  return sampling;
 }
 
 int64_t Collector::Impl::steps_alike(int64_t step) {
   on_step(step);
   if (gate.state().settling) return 1;
-  if (options.node_every <= 0) return std::numeric_limits<int64_t>::max();
+  const int64_t until_xray = options.xray.by_time ? std::numeric_limits<int64_t>::max() : options.xray.until_change(step);
+  if (options.node_every <= 0) return until_xray;
   const int64_t at = step % options.node_every;
-  return (at < options.node_window ? options.node_window : options.node_every) - at;
+  return std::min(until_xray, (at < options.node_window ? options.node_window : options.node_every) - at);
 }
 
 void Collector::Impl::follow_clock(int64_t since_begin) {
   const bool open = options.clock.open(since_begin);
   if (open != gate.state().clock_open) gate.set_clock(open, steady_ns());
+}
+
+// By the clock: it begins and ends at a call of the program that works on the GPU. Elsewhere the driver would be inside of
+// calls while records go off and on.
+void Collector::Impl::follow_xray(int64_t since_begin) {
+  const bool open = options.xray.open(since_begin);
+  if (!options.xray.by_time || open == std::exchange(xray_open, open)) return;
+  gpu->at_next_call([this, open] { gate.set_sampling(open ? sampling_period(options.xray.length) : 0, steady_ns()); });
+}
+
+void Collector::Impl::begin_xray() {
+  if (!options.xray.any()) return;
+  std::string refused = gpu ? "" : gpu_refused;
+  if (options.level == TraceLevel::Off) refused = "tracing is off";
+  if (options.gpu_is_rank) refused = "several GPUs of one process cannot be sampled; give each GPU a process of its own";
+  const std::lock_guard lock(mutex);
+  status.xray = describe(options.xray, {}, refused);
+  status.xray_refused = !refused.empty();
+  if (refused.empty())
+    gpu->keep_modules();
+  else
+    options.xray = {};
+}
+
+void Collector::Impl::describe_xray(bool last) {
+  if (!options.xray.any() || !gpu) return;
+  std::string refused = gpu->sampling_refused();
+  if (last && refused.empty() && sampled_so_far.windows == 0)
+    refused = options.xray.by_time ? "the program ended before the first window" : "the run ended before step " + std::to_string(XrayWindow::kFirstStep);
+  const std::lock_guard lock(mutex);
+  status.xray = describe(options.xray, sampled_so_far, refused);
+  status.xray_refused = sampled_so_far.windows == 0 && !refused.empty();
 }
 
 void Collector::Impl::capture(bool on) {
@@ -198,6 +255,7 @@ void Collector::Impl::begin() {
     gpu_refused = "the program has not started CUDA";
   else
     begin_gpu(options.level);
+  if (!options.gpu_later) begin_xray();
   if (options.untraced_share > 0 && !options.gpu_is_rank)
     meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
   if (options.hardware_counters && !options.gpu_later && !options.captures) prepare_counters();
@@ -259,6 +317,8 @@ void keep_status(const CollectorStatus& status, std::map<std::string, std::strin
   if (!status.counters.empty()) extra["counters"] = status.counters;
   if (!status.kernel_ranges.empty()) extra["kernel_ranges"] = status.kernel_ranges;
   if (status.counters_refused) extra["counters_refused"] = "yes";
+  if (!status.xray.empty()) extra[kXrayKey] = status.xray;
+  if (status.xray_refused) extra[kXrayRefusedKey] = "yes";
 }
 
 Collector::Collector() : impl_(std::make_unique<Impl>()) {}
@@ -298,6 +358,7 @@ void Collector::add_gpu() {
   impl_->pausing = impl_->stop_asking = false;
   const TraceLevel level = impl_->gate.state().level;
   impl_->begin_gpu(level);
+  impl_->begin_xray();
   if (impl_->options.hardware_counters && !impl_->options.captures) impl_->prepare_counters();
   impl_->gate.add_gpu(impl_->gpu != nullptr, steady_ns());
   {
@@ -447,9 +508,14 @@ void Collector::Impl::flush_regularly() {
   while (!wake.wait_for(lock, std::chrono::nanoseconds(nap), [this] { return stop_asking; })) {
     if (began == 0 && (!gpu || gpu_worked)) began = steady_ns();
     lock.unlock();
+    nap = usual;
     if (began != 0 && !options.clock.always()) {
       follow_clock(steady_ns() - began);
       nap = std::min(usual, options.clock.until_change(steady_ns() - began));
+    }
+    if (gpu && began != 0 && options.xray.by_time) {
+      follow_xray(steady_ns() - began);
+      nap = std::clamp(options.xray.until_change(steady_ns() - began), std::min(nap, int64_t{1'000'000}), nap);
     }
     if (gpu && settles()) gpu->flush();
     lock.lock();
@@ -503,6 +569,11 @@ void Collector::Impl::publish(bool last) {
   if (!takes_more) return;
   lock.unlock();
   TraceBatch batch = context.batch.finish();
+  for (const SampledWindow& window : batch.sampled_windows) {
+    ++sampled_so_far.windows, sampled_so_far.period = window.period;
+    sampled_so_far.samples += window.samples, sampled_so_far.dropped += window.dropped, sampled_so_far.hidden += window.hidden;
+  }
+  describe_xray(last);
   gpu_worked = gpu_worked || std::ranges::any_of(batch.tracks, runs_on_gpu, &BatchTrack::kind);
   lock.lock();
   status.losses.dropped_records += batch.losses.dropped_records;

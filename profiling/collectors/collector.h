@@ -7,6 +7,7 @@
 #include "profiling/base/statistics.h"
 #include "profiling/collectors/clock_window.h"
 #include "profiling/collectors/gpu_tracer.h"
+#include "profiling/collectors/xray_window.h"
 #include "profiling/trace/trace_batch.h"
 
 namespace ws::prof {
@@ -28,6 +29,7 @@ struct CollectorOptions {
   int64_t node_window = 0, node_every = 0;
   // The level applies while this window is open, and level Steps between windows. For programs that mark no steps.
   ClockWindow clock;
+  XrayWindow xray;  // instructions are sampled in this part, and kernel records pause
   // Records only between capture(true) and capture(false), as often as they are called. Nothing is recorded outside, and the
   // hooks return at once.
   bool captures = false;
@@ -54,6 +56,8 @@ struct CollectorStatus {
   bool gpu = false;                     // GPU records are being gathered
   std::string sentence;                 // what is traced, what is not, and why
   std::string counters;                 // the same for hardware counters
+  std::string xray;                     // what was sampled of instructions, or why nothing
+  bool xray_refused = false;            // it was requested but not sampled
   std::string kernel_ranges;            // what is wrong with stamps of the program's kernels; known at the end
   bool counters_refused = false;        // counters were requested but not sampled
   std::string device, driver, compute;  // known once the program uses the card
@@ -73,7 +77,7 @@ struct CollectorStatus {
 };
 
 // Stores facts about the collection for the run file, as keys that are present or absent: "cpu_only",
-// "counters_refused".
+// "counters_refused", "xray_refused".
 void keep_status(const CollectorStatus& status, std::map<std::string, std::string>& extra);
 
 // Only one collector per process can run at a time. start() of a second one throws Failure.

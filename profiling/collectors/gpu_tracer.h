@@ -18,7 +18,8 @@ struct GpuKinds {
   bool whole_graphs = false;  // graphs made from now on can have graph_runs records
   bool calls = false;         // record spans of calls, and pool sizes
   bool hide_calls = false;    // between clock windows: everything stays on, but calls are not drawn
-  bool nothing() const { return !allocations && !kernels && !calls; }
+  uint32_t sampling = 0;      // samples instructions, each 2^this cycles; 0: does not. Not together with kernels
+  bool nothing() const { return !allocations && !kernels && !calls && sampling == 0; }
   bool operator==(const GpuKinds&) const = default;
 };
 
@@ -42,6 +43,10 @@ class GpuTracer {
   virtual bool graphs_seen() const { return false; }      // true if the program made a graph since begin()
   virtual bool kernels_refused() const { return false; }  // the driver cannot hold more kernel records of graphs
   virtual bool graphs_refused() const { return false; }   // true if graph_runs was requested and a graph could not have it
+  // Keeps the code of modules that are loaded from now on, for the source lines of samples.
+  virtual void keep_modules() {}
+  // Why instructions were not sampled: "another profiler is reading them". Empty: they were, or were not asked for.
+  virtual std::string sampling_refused() { return {}; }
   virtual void flush() {}   // can wait long while the program launches: not for the draining thread
   virtual void finish() {}  // collects the last records, then stops recording
   virtual void drain(bool last) = 0;  // passes completed records to the context
@@ -64,6 +69,8 @@ class GpuTracer {
   virtual void watch_captures([[maybe_unused]] std::function<void(bool)> changed) {}
   // Runs `what` once, on the program's own thread, right before its first allocation or launch.
   virtual void at_first_call([[maybe_unused]] std::function<void()> what) {}
+  // Runs `what` once, on the thread of the program that works on the GPU next, before that work.
+  virtual void at_next_call([[maybe_unused]] std::function<void()> what) {}
   virtual ClockOffset calibrate_clock() = 0;
   virtual GpuCounts counts() const = 0;
   virtual void end() = 0;     // releases the context

@@ -19,6 +19,7 @@ class OverheadMeter {
 
   // Call it when a step begins. Returns true if tracing shall be paused from now on.
   bool step(int64_t number, int64_t now_ns);
+  void interrupted() { stage_step_ = -1; }  // something else took time: begins again
   bool paused() const { return stage_ == Stage::SettleUntraced || stage_ == Stage::Untraced; }
   // Time that tracing adds to an untraced step, as a share: the median of all pairs of stretches. Unknown after too
   // few.

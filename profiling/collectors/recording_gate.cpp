@@ -31,19 +31,20 @@ Wanted wanted(const GateSetting& setting, const GateState& state) {
     wanted.gap = Gap::Uncaptured;
     return wanted;
   }
-  const bool quiet = state.paused || !state.clock_open || between_node_windows(setting, state);
+  const bool quiet = state.sampling > 0 || state.paused || !state.clock_open || between_node_windows(setting, state);
   if (quiet) wanted.gap = Gap::Untraced;
   const TraceLevel now = quiet ? std::min(state.level, TraceLevel::Steps) : state.level;
   wanted.marks.ops = now >= TraceLevel::Graph;
   wanted.marks.ranges = setting.program_ranges && state.level >= TraceLevel::Steps;
   wanted.marks.nvtx = setting.nvtx && !setting.program_ranges;
   if (!setting.gpu) return wanted;
-  const TraceLevel of_gpu = setting.by_clock ? state.level : now;
+  const TraceLevel of_gpu = setting.by_clock && state.sampling == 0 ? state.level : now;
   wanted.kinds.allocations = of_gpu >= TraceLevel::Steps;
   wanted.kinds.kernels = of_gpu >= TraceLevel::Graph && !state.settling;
   wanted.kinds.graph_runs = of_gpu == TraceLevel::Graph && !state.node_window && !state.settling;
   wanted.kinds.calls = of_gpu >= TraceLevel::Full;
   wanted.kinds.hide_calls = setting.by_clock && quiet;
+  wanted.kinds.sampling = state.level >= TraceLevel::Steps ? state.sampling : 0;
   wanted.stamped_steps = stamped_steps(state.level);
   return wanted;
 }
@@ -66,16 +67,17 @@ void RecordingGate::end() {
   parts_.set_listener(false);
 }
 
-void RecordingGate::step(bool pause, bool node_window, int64_t now) {
+void RecordingGate::step(bool pause, bool node_window, int64_t now, uint32_t sampling) {
   const GateState seen = state();
   const bool graphs = setting_.node_windows && parts_.graphs_seen();
-  if (pause == seen.paused && node_window == seen.node_window && graphs == seen.graphs_seen && !seen.settling && overdue_at_ == 0)
+  if (pause == seen.paused && node_window == seen.node_window && sampling == seen.sampling && graphs == seen.graphs_seen && !seen.settling && overdue_at_ == 0)
     return;
   const std::lock_guard lock(mutex_);
   GateState next = state();  // the clock window may have changed meanwhile
   next.paused = pause;
   next.node_window = node_window;
   next.graphs_seen = graphs;
+  next.sampling = static_cast<uint8_t>(sampling);
   apply(next, When::BetweenSteps, now);
 }
 
@@ -83,6 +85,15 @@ void RecordingGate::set_clock(bool open, int64_t now) {
   const std::lock_guard lock(mutex_);
   GateState next = state();
   next.clock_open = open;
+  apply(next, When::Anywhere, now);
+}
+
+// The program's own thread is here, and may capture a graph.
+void RecordingGate::set_sampling(uint32_t sampling, int64_t now) {
+  const std::lock_guard lock(mutex_);
+  GateState next = state();
+  if (next.sampling == sampling) return;
+  next.sampling = static_cast<uint8_t>(sampling);
   apply(next, When::Anywhere, now);
 }
 

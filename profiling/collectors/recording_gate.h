@@ -30,6 +30,7 @@ struct alignas(8) GateState {
   bool node_window = false;
   bool graphs_seen = false;  // the program has made a graph
   bool settling = false;     // graphs that ran with node records run once without any records
+  uint8_t sampling = 0;      // instructions are sampled, and kernel records pause; see GpuKinds::sampling
   bool operator==(const GateState&) const = default;
 };
 
@@ -73,8 +74,9 @@ class RecordingGate {
   GateState state() const { return state_.load(std::memory_order_relaxed); }
 
   // Called on the training thread when a step begins, so that a window or a pause begins exactly with its step.
-  void step(bool pause, bool node_window, int64_t now);
+  void step(bool pause, bool node_window, int64_t now, uint32_t sampling = 0);
   void set_clock(bool open, int64_t now);
+  void set_sampling(uint32_t sampling, int64_t now);
   bool set_capturing(bool on, int64_t now);  // false: nothing changed
   // Takes effect now, or with `latest` at the next step, at the latest at that time. False: nothing changed.
   bool set_level(TraceLevel level, int64_t now, int64_t latest = 0);

@@ -1,5 +1,6 @@
 // State that the parts of a collector share while they convert records to spans. Only the collector's thread uses it.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <string>
@@ -37,6 +38,7 @@ struct TraceContext {
   std::deque<ResidentKernel> resident_kernels;  // the newest ones
   PoolSizes pools;
   GapTimes gaps;
+  std::atomic<uint32_t> step_now{0};  // step + 1 that began last; any thread. 0: not known
 
   void draw_pools(TimeNs time, const PoolSize& size) {
     batch.counter("pool reserved", "B", {time, static_cast<double>(size.reserved)}, CounterKind::PoolReserved);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 
 namespace ws::prof {
 
@@ -72,6 +73,18 @@ std::string describe(const CollectorOptions& options, TraceLevel level, const st
   if (!options.clock.always())
     text += " That for " + to_text(options.clock) + "; between them allocator calls and ranges only.";
   return text;
+}
+
+std::string describe(const XrayWindow& window, const XrayResult& result, const std::string& refused) {
+  if (result.windows == 0 && !refused.empty()) return "No X-ray: " + refused + ".";
+  std::string text = "X-ray of " + to_text(window) + ", from " +
+                     (window.by_time ? clock_time_text(XrayWindow::kFirstNs) + " after the first work on the GPU" : "step " + std::to_string(XrayWindow::kFirstStep)) +
+                     " on; kernel records pause meanwhile.";
+  if (result.windows == 0) return text;
+  text += formatted(" {} samples in {} windows, one every {} cycles", result.samples, result.windows, uint64_t{1} << result.period);
+  text += result.dropped > 0 ? formatted("; the hardware dropped {}", result.dropped) : std::string("; none dropped");
+  if (result.hidden > 0) text += formatted("; {} of kernels of the driver", result.hidden);
+  return text + (refused.empty() ? "." : ". Then it ended: " + refused + ".");
 }
 
 std::string describe_exception(TraceLevel level, const GpuTracer& gpu) {

@@ -126,11 +126,12 @@ void CuptiSession::begin(TraceContext& context) {
   whole_refused_ = whole_by_node_ = node_limit_ = false;
   graph_kernels_ = 0;
   unsettled_ = graphs_seen_ = false;
+  work_context_ = nullptr;
   parser_ = std::make_unique<RecordParser>(context);
 }
 
 void CuptiSession::end() {
-  first_call_awaited_ = false;
+  first_call_awaited_ = next_call_awaited_ = false;
   parser_.reset();
   context_ = nullptr;
 }
@@ -191,8 +192,21 @@ void CuptiSession::apply(const GpuKinds& kinds, bool may_wait) {
   std::lock_guard lock(kinds_mutex_);
   if (!subscriber_) return;
   const uint64_t before = gpu_time();
+  if (kinds.sampling == 0) end_sampling();  // kernels cannot be recorded before
   apply_locked(kinds);
+  if (kinds.sampling > 0) begin_sampling(kinds.sampling);
   if ((leaves || stops) && !ends) cut_graph_kernels(before, false);
+}
+
+void CuptiSession::begin_sampling(uint32_t period) {
+  const OwnCalls ours;
+  sampler_.start(work_context_.load(std::memory_order_relaxed), period, context_ ? context_->step_now.load() : 0, steady_ns());
+}
+
+void CuptiSession::end_sampling() {
+  if (!sampler_.running()) return;
+  const OwnCalls ours;
+  sampler_.stop(context_ ? context_->step_now.load() : 0, steady_ns());
 }
 
 // Reads the last launch after the kinds have changed, so that a launch which began before the change is included.
@@ -236,7 +250,7 @@ void CuptiSession::end_graph_kernels() {
 void CuptiSession::apply_locked(const GpuKinds& kinds) {
   const bool any = kinds.allocations || kinds.kernels;
   if (!any) pools_.forget();
-  const bool launches = kinds.kernels, calls = kinds.calls;
+  const bool launches = kinds.kernels || kinds.sampling > 0, calls = kinds.calls;  // a window of time ends at a launch
   if (any != allocations_on_) {
     allocations_on_ = any;
     for (CUpti_CallbackId id : allocator_calls()) cuptiEnableCallback(any, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
@@ -344,6 +358,7 @@ void CuptiSession::drain(bool last) {
   }
   context_->batch.losses().dropped_records += dropped_.exchange(0, std::memory_order_relaxed);
   parser_->retry_waiting(last);
+  sampler_.put(*context_, last);
   graph_kernels_.store(parser_->graph_kernels(), std::memory_order_relaxed);
 }
 
@@ -420,6 +435,17 @@ void CuptiSession::at_first_call(std::function<void()> what) {
   first_call_awaited_ = true;
 }
 
+void CuptiSession::at_next_call(std::function<void()> what) {
+  const std::lock_guard lock(next_call_mutex_);
+  next_call_ = std::move(what);
+  next_call_awaited_ = true;
+}
+
+void CuptiSession::keep_modules() {
+  sampler_.modules().begin();
+  cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+}
+
 void CUPTIAPI CuptiSession::on_request(uint8_t** buffer, size_t* size, size_t* max_records) {
   *buffer = session()->buffers_.take();
   *size = *buffer ? RecordBuffers::kBytes : 0;
@@ -449,10 +475,20 @@ void CUPTIAPI CuptiSession::on_callback(void* self, CUpti_CallbackDomain domain,
   }
 }
 
+void CuptiSession::before_call(const CUpti_CallbackData& call) {
+  if (first_call_awaited_.load(std::memory_order_relaxed) && first_call_awaited_.exchange(false)) first_call_();
+  if (call.context && call.context != work_context_.load(std::memory_order_relaxed)) work_context_.store(call.context, std::memory_order_relaxed);
+  if (!next_call_awaited_.load(std::memory_order_relaxed) || !next_call_awaited_.exchange(false)) return;
+  std::function<void()> what;
+  {
+    const std::lock_guard lock(next_call_mutex_);
+    what = std::move(next_call_);
+  }
+  what();
+}
+
 void CuptiSession::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
-  if (first_call_awaited_.load(std::memory_order_relaxed) && call.callbackSite == CUPTI_API_ENTER &&
-      first_call_awaited_.exchange(false))
-    first_call_();
+  if (call.callbackSite == CUPTI_API_ENTER) before_call(call);
   if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz) {
     if (call.callbackSite == CUPTI_API_ENTER) on_graph_launch(call);
   } else if (id == CUPTI_DRIVER_TRACE_CBID_cuMemPoolDestroy) {
@@ -633,12 +669,20 @@ void CuptiSession::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& re
     learn_device(resource.context);
     context_seen_.store(true, std::memory_order_relaxed);
   }
+  if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
+    if (resource.resourceDescriptor) on_module_loaded(*static_cast<const CUpti_ModuleResourceData*>(resource.resourceDescriptor));
+    return;
+  }
   if (id == CUPTI_CBID_RESOURCE_GRAPH_CREATED) on_graph_created();
   const auto* graph = static_cast<const CUpti_GraphData*>(resource.resourceDescriptor);
   if (!graph) return;
   if (id == CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED) on_graph_ready(*graph);
   if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) on_node_created(*graph);
   if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) on_node_cloned(*graph);
+}
+
+void CuptiSession::on_module_loaded(const CUpti_ModuleResourceData& module) {
+  if (module.pCubin) sampler_.modules().loaded({module.pCubin, module.cubinSize});
 }
 
 // Whole-graph records must be on while a graph is made that shall have them. They are on only then: the driver keeps

@@ -14,6 +14,7 @@
 #include "profiling/cupti/cupti_parse.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/cupti/known_pools.h"
+#include "profiling/cupti/pc_sampler.h"
 #include "profiling/cupti/record_buffers.h"
 
 namespace ws::prof {
@@ -36,6 +37,9 @@ class CuptiSession final : public GpuTracer {
   int device_number() const override { return std::max(0, device_.load(std::memory_order_relaxed)); }
   void watch_captures(std::function<void(bool)> changed) override;
   void at_first_call(std::function<void()> what) override;
+  void at_next_call(std::function<void()> what) override;
+  void keep_modules() override;
+  std::string sampling_refused() override { return sampler_.refused(); }
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override;
   void end() override;
@@ -59,18 +63,22 @@ class CuptiSession final : public GpuTracer {
   bool switches(bool on, bool was_on) const;
   void drain_nodes();
   void cut_graph_kernels(uint64_t time, bool counts);
+  void begin_sampling(uint32_t period);
+  void end_sampling();
   void count_dropped();
 
   static void CUPTIAPI on_request(uint8_t** buffer, size_t* size, size_t* max_records);
   static void CUPTIAPI on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t size, size_t valid);
   static void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
   bool on_capture_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+  void before_call(const CUpti_CallbackData& call);
   void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
   void on_runtime_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
   void on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
   void on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
   void on_graph_launch(const CUpti_CallbackData& call);
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& resource);
+  void on_module_loaded(const CUpti_ModuleResourceData& module);
   void on_graph_created();
   void on_graph_ready(const CUpti_GraphData& graph);
   void on_node_created(const CUpti_GraphData& graph);
@@ -104,10 +112,14 @@ class CuptiSession final : public GpuTracer {
   RecordBuffers buffers_;
   std::atomic<uint64_t> graph_kernels_{0};  // read so far
   std::atomic<uint64_t> dropped_{0};        // by the driver, not yet added to the losses
-  std::atomic<bool> context_seen_{false}, first_call_awaited_{false};
+  std::atomic<bool> context_seen_{false}, first_call_awaited_{false}, next_call_awaited_{false};
   std::atomic<int> device_{-1};  // device of the first context; -1: not known
   KnownPools pools_;
   std::function<void()> first_call_;
+  std::mutex next_call_mutex_;
+  std::function<void()> next_call_;  // guarded by next_call_mutex_
+  std::atomic<CUcontext> work_context_{nullptr};  // the newest one that the program worked in
+  PcSampler sampler_;
   std::function<void(bool)> captures_;  // set once, before its callbacks are enabled
   std::atomic<uint64_t> sessions_{0};
   std::atomic<int> callers_{0};  // threads that have called the driver in this session

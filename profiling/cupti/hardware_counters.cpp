@@ -11,6 +11,7 @@
 #include "profiling/base/small_thread.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/cupti/late_calls.h"
+#include "profiling/cupti/refusal.h"
 
 namespace ws::prof {
 
@@ -38,22 +39,6 @@ Params make(size_t size) {
   return params;
 }
 #define PARAMS(T) make<T>(T##_STRUCT_SIZE)
-
-struct Refused {
-  std::string why;
-};
-
-void check(CUptiResult result, const char* doing) {
-  if (result == CUPTI_SUCCESS) return;
-  if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
-    throw Refused{"the driver allows them to administrators only (module option NVreg_RestrictProfilingToAdminUsers)"};
-  }
-  if (result == CUPTI_ERROR_HARDWARE_BUSY) throw Refused{"another program is reading them"};
-  if (result == CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED) throw Refused{"this virtual GPU does not offer them"};
-  const char* text = nullptr;
-  cuptiGetResultString(result, &text);
-  throw Refused{std::string(doing) + " failed with " + (text ? text : std::to_string(result))};
-}
 
 std::array<const char*, kMetrics.size()> metric_names() {
   std::array<const char*, kMetrics.size()> names;

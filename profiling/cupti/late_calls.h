@@ -4,6 +4,7 @@
 #pragma once
 #include <cuda_runtime_api.h>
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
@@ -66,14 +67,24 @@ WARPSIGHT_LATE(cuptiEnableCallback)
 WARPSIGHT_LATE(cuptiFinalize)
 WARPSIGHT_LATE(cuptiGetCallbackName)
 WARPSIGHT_LATE(cuptiGetContextId)
+WARPSIGHT_LATE(cuptiGetCubinCrc)
 WARPSIGHT_LATE(cuptiGetDeviceId)
 WARPSIGHT_LATE(cuptiGetGraphExecId)
 WARPSIGHT_LATE(cuptiGetGraphId)
 WARPSIGHT_LATE(cuptiGetGraphNodeId)
 WARPSIGHT_LATE(cuptiGetResultString)
+WARPSIGHT_LATE(cuptiGetSassToSourceCorrelation)
 WARPSIGHT_LATE(cuptiGetStreamIdEx)
 WARPSIGHT_LATE(cuptiGetTimestamp)
 WARPSIGHT_LATE(cuptiGetVersion)
+WARPSIGHT_LATE(cuptiPCSamplingDisable)
+WARPSIGHT_LATE(cuptiPCSamplingEnable)
+WARPSIGHT_LATE(cuptiPCSamplingGetData)
+WARPSIGHT_LATE(cuptiPCSamplingGetNumStallReasons)
+WARPSIGHT_LATE(cuptiPCSamplingGetStallReasons)
+WARPSIGHT_LATE(cuptiPCSamplingSetConfigurationAttribute)
+WARPSIGHT_LATE(cuptiPCSamplingStart)
+WARPSIGHT_LATE(cuptiPCSamplingStop)
 WARPSIGHT_LATE(cuptiPmSamplingCounterDataGetSampleInfo)
 WARPSIGHT_LATE(cuptiPmSamplingCounterDataImageInitialize)
 WARPSIGHT_LATE(cuptiPmSamplingDecodeData)

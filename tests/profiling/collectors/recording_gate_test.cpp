@@ -73,6 +73,11 @@ const Row kRows[] = {
       .kinds = {.allocations = true, .kernels = true, .graph_runs = true, .whole_graphs = true, .hide_calls = true},
       .listener = true,
       .gap = Gap::Untraced}},
+    {"an X-ray pauses kernels and calls", kTraining, {.level = Full, .sampling = 12},
+     {.kinds = {.allocations = true, .sampling = 12}, .stamped_steps = 64, .listener = true, .gap = Gap::Untraced}},
+    {"an X-ray in a clock window", kClock, {.level = Full, .sampling = 12},
+     {.marks = {.ranges = true}, .kinds = {.allocations = true, .hide_calls = true, .sampling = 12}, .stamped_steps = 64, .listener = true, .gap = Gap::Untraced}},
+    {"no X-ray without a GPU", kHost, {.level = Full, .sampling = 12}, {.marks = {.nvtx = true}, .listener = true, .gap = Gap::Untraced}},
     {"full on the host", kHost, {.level = Full}, {.marks = {.ops = true, .nvtx = true}, .listener = true}},
 };
 
@@ -106,7 +111,7 @@ TEST(Wanted, KeepsItsRules) {
 // Writes down what is switched.
 struct Log final : GateParts {
   void set_gpu(const GpuKinds& kinds, bool may_wait) override {
-    std::string text = kinds.nothing() ? "nothing" : kinds.graph_runs ? "graphs" : kinds.kernels ? "kernels" : "allocations";
+    std::string text = kinds.nothing() ? "nothing" : kinds.sampling > 0 ? "sampling" : kinds.graph_runs ? "graphs" : kinds.kernels ? "kernels" : "allocations";
     if (kinds.hide_calls) text += " hidden";
     add("gpu " + text + (may_wait ? "" : " at once"));
   }
@@ -191,6 +196,22 @@ TEST_F(Gate, APauseOfTheMeterIsDrawnWhenItEnds) {
   EXPECT_EQ(gate.take_gaps(35, false), (Gaps{{20, 30}}));
   gate.step(true, false, 40);
   EXPECT_EQ(gate.take_gaps(50, true), (Gaps{{40, 50}})) << "the end of the trace ends it";
+}
+
+TEST_F(Gate, AnXrayPausesKernelRecordsForItsSteps) {
+  gate.begin(kTraining, {.level = Kernels}, 10);
+  log.take();
+  gate.step(false, false, 20, 12);
+  EXPECT_EQ(log.take(), "gpu sampling, no ops, stamps 16, listens");
+  gate.step(false, false, 25, 12);
+  EXPECT_EQ(log.take(), "");
+  gate.step(false, false, 30);
+  EXPECT_EQ(log.take(), "gpu kernels, ops, stamps 16, listens");
+  EXPECT_EQ(gate.take_gaps(35, false), (Gaps{{20, 30}}));
+  gate.set_sampling(14, 40);
+  EXPECT_EQ(log.take(), "gpu sampling at once, no ops, stamps 16, listens");
+  gate.set_sampling(14, 45);
+  EXPECT_EQ(log.take(), "");
 }
 
 TEST_F(Gate, GraphsThatRanWithNodeRecordsSettleAtMostTwice) {

@@ -20,6 +20,7 @@
 #include "profiling/base/budget.h"
 #include "profiling/analysis/multiprocessors.h"
 #include "profiling/analysis/ranks.h"
+#include "profiling/analysis/stalls.h"
 #include "profiling/causes/what_if.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/join_ranks.h"
@@ -49,7 +50,7 @@ struct TwoFiles {
 
 struct StatsArguments {
   std::vector<std::string> files;
-  std::string by = "name";
+  std::string by = "name", kernel;
   std::vector<std::string> columns = prof::kUsualColumns;
   bool json = false;
 };
@@ -159,6 +160,11 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
     a.json ? void(std::printf("%s\n", prof::to_json(report).c_str())) : print_table(heading(run.summary) + prof::to_text(report));
     return true;
   }
+  if (a.by == "stall") {
+    const prof::StallReport report = prof::stall_report(run, a.kernel);
+    a.json ? void(std::printf("%s\n", prof::to_json(report).c_str())) : print_table(heading(run.summary) + prof::to_text(report));
+    return true;
+  }
   if (a.by != "host" && a.by != "gaps" && a.by != "stack") return false;
   const prof::HostStacks stacks = a.by == "stack" ? prof::launch_stacks(run.trace, {-prof::kAlways, prof::kAlways})
                                                   : prof::host_stacks(run.trace, {.gaps_only = a.by == "gaps"});
@@ -170,6 +176,7 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
 // Rebuilds the options as they are on the command line.
 std::vector<std::string> options_of(const StatsArguments& a) {
   std::vector<std::string> options{"--by", a.by};
+  if (!a.kernel.empty()) options.insert(options.end(), {"--kernel", a.kernel});
   std::string columns;
   for (const std::string& name : a.columns) columns += (columns.empty() ? "" : ",") + name;
   options.insert(options.end(), {"--columns", columns});
@@ -216,10 +223,11 @@ bool only_host(const prof::TraceStats& stats) {
 
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
-  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "stack" || a.by == "cause" || a.by == "critical";
+  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "stack" || a.by == "cause" || a.by == "critical" || a.by == "stall";
   if (by == kGroups.end() && !program && a.by != "rank" && a.by != "multiprocessor")
     throw UsageError(
-        "--by: choose name, op, layer, phase, shape, line, stack, rank, multiprocessor, module, host, gaps, cause or critical, not " + a.by);
+        "--by: choose name, op, layer, phase, shape, line, stall, stack, rank, multiprocessor, module, host, gaps, cause or critical, not " + a.by);
+  if (!a.kernel.empty() && a.by != "stall") throw UsageError("--kernel: needs --by stall");
   const auto columns = columns_of(a.columns);
   if (app::is_remote(a.files[0])) {
     if (a.files.size() > 1) throw UsageError("FILE: name only one run of another machine");
@@ -313,12 +321,13 @@ Run add_stats(CLI::App& program) {
   command
       .add_option(
           "--by", arguments->by,
-          "one row per name, op, layer, phase, shape (name, grid and block), line, rank or multiprocessor (which one is late); for a "
+          "one row per name, op, layer, phase, shape (name, grid and block), line, stall (where kernels wait and for what, after --xray), rank or multiprocessor (which one is late); for a "
           "recorded program also: "
           "module (a tree), stack (time by the stack that launched it), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (what costs time, and "
           "where), critical (the chain of causes that decides the step time, and the slack of everything else)")
       ->type_name("WHAT")
       ->capture_default_str();
+  command.add_option("--kernel", arguments->kernel, "with --by stall: also the lines of the kernel whose name has this part")->type_name("NAME");
   command
       .add_option("--columns", arguments->columns,
                   "columns of the kernel table, separated by commas: " + all_columns() + "; or all")

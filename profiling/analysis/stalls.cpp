@@ -1,0 +1,208 @@
+#include "profiling/analysis/stalls.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/sort_rows.h"
+#include "profiling/base/safe_text.h"
+#include "profiling/base/text.h"
+#include "profiling/base/version.h"
+
+namespace ws::prof {
+
+namespace {
+
+std::string file_name(std::string_view path) { return std::filesystem::path(path).filename().string(); }
+
+void add(StallRow& row, const SampledInstruction& one) {
+  for (size_t i = 0; i < kStalls; ++i) row.counts[i] += one.samples[i];
+  row.samples += sum_of(one.samples);
+}
+
+void set_shares(std::vector<StallRow>& rows) {
+  uint64_t all = 0;
+  for (const StallRow& row : rows) all += row.samples;
+  for (StallRow& row : rows) row.share = all > 0 ? static_cast<double>(row.samples) / static_cast<double>(all) : 0;
+}
+
+using KernelKey = std::pair<NameId, uint64_t>;  // function, module
+KernelKey key_of(const SampledInstruction& one) { return {one.function, one.module}; }
+
+struct NamedKernel {
+  StallRow row;
+  std::map<NameId, uint64_t> files;  // samples
+};
+
+std::map<KernelKey, NamedKernel> kernels_of(const Trace& trace) {
+  std::map<KernelKey, NamedKernel> all;
+  std::map<NameId, int> modules;
+  for (const SampledInstruction& one : trace.stalls.instructions()) {
+    const auto [at, fresh] = all.try_emplace(key_of(one));
+    if (fresh) ++modules[one.function];
+    add(at->second.row, one);
+    at->second.files[one.file] += sum_of(one.samples);
+  }
+  for (auto& [key, kernel] : all) {
+    const auto most = std::ranges::max_element(kernel.files, {}, [](const auto& entry) { return entry.second; });
+    kernel.row.kernel = trace.name(key.first), kernel.row.file = trace.name(most->first);
+    if (modules[key.first] == 1) continue;
+    kernel.row.kernel += kernel.row.file.empty() ? formatted(" · module {:x}", key.second) : " · " + file_name(kernel.row.file);
+  }
+  return all;
+}
+
+std::vector<StallRow> most_first(std::vector<StallRow> rows) {
+  std::erase_if(rows, [](const StallRow& row) { return row.samples == 0; });
+  set_shares(rows);
+  sort_rows(rows, [](const StallRow& a, const StallRow& b) { return a.samples > b.samples; });
+  return rows;
+}
+
+// A row for each line of the instructions that are wanted.
+template <class Wanted>
+std::vector<StallRow> lines_where(const Trace& trace, const Wanted& wanted) {
+  std::map<std::pair<NameId, int>, StallRow> lines;
+  for (const SampledInstruction& one : trace.stalls.instructions()) {
+    if (!wanted(one)) continue;
+    StallRow& row = lines[{one.file, one.line}];
+    row.kernel = trace.name(one.function), row.file = trace.name(one.file), row.line = one.line;
+    add(row, one);
+  }
+  std::vector<StallRow> rows;
+  for (auto& [place, row] : lines) rows.push_back(std::move(row));
+  return rows;
+}
+
+bool same_file(std::string_view path, std::string_view name) {
+  return path == name || (path.ends_with(name) && path[path.size() - name.size() - 1] == '/') || (name.ends_with(path) && !path.empty() && name[name.size() - path.size() - 1] == '/');
+}
+
+// "global_memory"
+std::string key_of_reason(Stall reason) {
+  std::string key = stall_name(reason);
+  std::ranges::replace(key, ' ', '_');
+  return key;
+}
+
+nlohmann::json windows_json(const std::vector<SampledWindow>& windows) {
+  auto list = nlohmann::json::array();
+  for (const SampledWindow& w : windows) {
+    list.push_back({{"begin_ns", w.begin}, {"end_ns", w.end}, {"cycles", int64_t{1} << w.period}, {"samples", w.samples}, {"dropped", w.dropped}, {"hidden", w.hidden}});
+    if (w.first_step > 0) list.back().update({{"first_step", w.first_step - 1}, {"steps", w.end_step > w.first_step ? w.end_step - w.first_step : 0}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string StallRow::place() const { return line > 0 ? file_name(file) + ":" + std::to_string(line) : std::string(); }
+
+std::vector<StallRow> stalls_by_kernel(const Trace& trace) {
+  std::vector<StallRow> rows;
+  for (auto& [key, kernel] : kernels_of(trace)) rows.push_back(std::move(kernel.row));
+  return most_first(std::move(rows));
+}
+
+std::vector<StallRow> stalls_by_line(const Trace& trace, const std::string& name) {
+  std::vector<KernelKey> wanted;
+  for (const auto& [key, kernel] : kernels_of(trace))
+    if (kernel.row.kernel == name) wanted.push_back(key);
+  return most_first(lines_where(trace, [&](const SampledInstruction& one) { return std::ranges::count(wanted, key_of(one)) > 0; }));
+}
+
+std::vector<StallRow> stalls_of_file(const Trace& trace, std::string_view file) {
+  std::vector<StallRow> rows = lines_where(trace, [&](const SampledInstruction& one) { return one.line > 0 && same_file(trace.name(one.file), file); });
+  std::map<int, StallRow> lines;  // of kernels of several modules
+  for (StallRow& row : rows) {
+    StallRow& line = lines.try_emplace(row.line, StallRow{row.kernel, row.file, row.line}).first->second;
+    for (size_t i = 0; i < kStalls; ++i) line.counts[i] += row.counts[i];
+    line.samples += row.samples;
+  }
+  rows.clear();
+  for (auto& [number, line] : lines) rows.push_back(std::move(line));
+  set_shares(rows);
+  return rows;
+}
+
+std::optional<MainReason> main_reason(const StallRow& row) {
+  size_t most = kStalls;
+  for (size_t i = 0; i < kStalls; ++i)
+    if (group_of(static_cast<Stall>(i)) != StallGroup::Issues && row.counts[i] > 0 && (most == kStalls || row.counts[i] > row.counts[most])) most = i;
+  if (most == kStalls) return std::nullopt;
+  return MainReason{static_cast<Stall>(most), static_cast<double>(row.counts[most]) / static_cast<double>(row.samples)};
+}
+
+StallReport stall_report(const RunData& run, std::string_view kernel) {
+  StallReport report{stalls_by_kernel(run.trace), {}, {}, run.trace.stalls.windows(), run.summary.said(kXrayKey)};
+  if (kernel.empty()) return report;
+  const auto found = std::ranges::find_if(report.kernels, [&](const StallRow& row) { return row.kernel.find(kernel) != std::string::npos; });
+  if (found == report.kernels.end()) throw Failure("No sampled kernel has \"" + std::string(kernel) + "\" in its name.");
+  report.kernel = found->kernel;
+  report.lines = stalls_by_line(run.trace, found->kernel);
+  return report;
+}
+
+Table stall_table(const std::vector<StallRow>& rows, bool by_line) {
+  using Kind = Table::Kind;
+  Table table{{{"samples", "samples", "", Kind::Count, 0, 10, "Each is a warp that was seen at an instruction."},
+               {"share", "share", "%", Kind::Percent, 1, 7, "Share of the samples of all rows."}}, {}};
+  constexpr const char* kKeys[kStallGroups] = {"memory", "arithmetic", "barrier", "next_instruction", "issues"};
+  constexpr const char* kHeadings[kStallGroups] = {"memory", "arithmetic", "barrier", "next", "issues"};
+  for (size_t g = 0; g < kStallGroups; ++g)
+    table.columns.push_back({std::string(kKeys[g]) + "_share", kHeadings[g], "%", Kind::Percent, 1, g == 1 ? size_t{12} : size_t{9},
+                             std::string("Share of the row's samples: ") + stall_group_name(static_cast<StallGroup>(g)) + "."});
+  table.columns.push_back({"reason", "waits most for", "", Kind::Text, 0, 34, "The reason why its warps wait most."});
+  table.columns.push_back({"reason_share", "", "%", Kind::Percent, 1, 7, "Share of the row's samples with this reason."});
+  for (size_t i = 0; i < kStalls; ++i) {
+    const auto reason = static_cast<Stall>(i);
+    table.columns.push_back({key_of_reason(reason), stall_name(reason), "", Kind::Count, 0, 0, stall_meaning(reason)});
+  }
+  if (by_line) table.columns.push_back({"file", "file", "", Kind::Text, 0, 0, ""}), table.columns.push_back({"line", "line", "", Kind::Text, 0, 1, ""});
+  else table.columns.push_back({"kernel", "kernel", "", Kind::Text, 0, 1, ""});
+  for (const StallRow& row : rows) {
+    const auto of_row = [&](uint64_t count) { return row.samples > 0 ? static_cast<double>(count) / static_cast<double>(row.samples) : 0.0; };
+    Table::Row cells{{row.samples, row.share}};
+    for (const uint64_t count : by_group(row.counts)) cells.cells.emplace_back(of_row(count));
+    const auto reason = main_reason(row);
+    cells.cells.push_back(reason ? Table::Cell(stall_name(reason->reason)) : Table::Cell());
+    if (reason) cells.cells.back().tip = stall_meaning(reason->reason);
+    cells.cells.push_back(reason ? Table::Cell(reason->share) : Table::Cell());
+    for (const uint64_t count : row.counts) cells.cells.emplace_back(count);
+    if (by_line) {
+      cells.cells.push_back(row.file.empty() ? Table::Cell() : Table::Cell(row.file));
+      cells.cells.emplace_back(row.line > 0 ? row.place() : "line not known");
+    } else {
+      cells.cells.emplace_back(row.kernel);
+      cells.cells.back().text = shortened(row.kernel), cells.cells.back().tip = row.kernel;
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+std::string no_samples_text(const std::string& said) {
+  const std::string how = "Train or record with --xray to sample where kernels wait.";
+  return said.empty() ? "Not sampled yet. " + how : said;
+}
+
+std::string to_text(const StallReport& report) {
+  if (report.kernels.empty()) return no_samples_text(report.said) + "\n";
+  std::string text = (report.said.empty() ? "" : report.said + "\n\n") + to_text(stall_table(report.kernels, false));
+  if (report.kernel.empty()) return text + "\nThe lines of one kernel: add --kernel and a part of its name.\n";
+  return text + "\n" + report.kernel + "\n" + to_text(stall_table(report.lines, true));
+}
+
+std::string to_json(const StallReport& report) {
+  nlohmann::ordered_json json{{"version", kJsonVersion}, {"xray", report.said}, {"windows", windows_json(report.windows)},
+                              {"by_stall", rows_json(stall_table(report.kernels, false))}};
+  if (!report.kernel.empty()) json["kernel"] = report.kernel, json["lines"] = rows_json(stall_table(report.lines, true));
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace ws::prof

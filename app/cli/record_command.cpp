@@ -29,6 +29,7 @@
 #include "profiling/recording/record_keys.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
+#include "profiling/trace/stall_samples.h"
 
 namespace ws::cli {
 namespace {
@@ -36,7 +37,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
-  std::string out, level = "full", python, window, library, folder;
+  std::string out, level = "full", python, window, xray, library, folder;
   bool counters = false, captures = false, serve = false, environment = false, no_command = false;
   bool replaces = false;  // an earlier recording
   bool live = isatty(STDERR_FILENO) != 0;
@@ -124,7 +125,7 @@ prof::PythonLevel python_level_of(const RecordArguments& a, prof::TraceLevel lev
 
 prof::RecordOptions options_of(const RecordArguments& a) {
   const prof::TraceLevel level = level_of(a);
-  const prof::RecordOptions options{level, a.library, a.counters, python_level_of(a, level), a.window, a.captures, a.folder, "", false, !a.no_command};
+  const prof::RecordOptions options{level, a.library, a.counters, python_level_of(a, level), a.window, a.captures, a.folder, "", false, !a.no_command, a.xray};
   try {
     prof::check_options(options);
   } catch (const Failure& failure) {
@@ -161,6 +162,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
   if (const std::string lost = run.said("dropped_records"); !lost.empty() && lost != "0") add(lost + " records were lost.");
   add(run.said("kernel_ranges"));
   for (const char* missing : prof::kMissingKeys) add(run.said(missing));
+  add(run.said(prof::kXrayKey));
   if (a.counters)
     add(run.said("counters").empty() ? "No hardware counters: the program ended before they were sampled."
                                  : run.said("counters"));
@@ -347,6 +349,11 @@ Run add_record(CLI::App& program) {
           "the cost. In between only allocator calls and NVTX ranges are kept. The first T begins with the "
           "first work on the GPU")
       ->type_name("T/M");
+  command
+      .add_option("--xray", arguments->xray,
+                  "sample for T where kernels wait and for what, once, or T of every M: 200ms/10s. Kernel records pause meanwhile. The first T "
+                  "begins 2 s after the first work on the GPU")
+      ->type_name("T[/M]");
   command.add_flag("--capture-range", arguments->captures,
                    "record only what the program asks for, as often as it does: between cudaProfilerStart and cudaProfilerStop "
                    "(torch.cuda.profiler.start and stop), or inside `with warpsight.capture():`");

@@ -30,7 +30,7 @@ struct TrainArguments {
   SpecArguments spec;
   RemoteArguments remote;
   std::string out, run_file, trace = "off";
-  std::string window;  // "20/2000"
+  std::string window, xray;  // "20/2000"
   bool resume = false, json = false, no_output = false, counters = false;
 };
 
@@ -125,6 +125,17 @@ void set_window(prof::CollectorOptions& trace, const TrainArguments& a) {
   trace.node_window = window, trace.node_every = every;
 }
 
+// "20/2000": sample the instructions of 20 of 2,000 steps. Their kernels need names, so they are traced in between.
+void set_xray(prof::CollectorOptions& trace, const TrainArguments& a) {
+  if (a.xray.empty()) return;
+  try {
+    trace.xray = prof::xray_steps(a.xray);
+  } catch (const Failure& failure) {
+    throw UsageError(std::string("--xray: ") + failure.what());
+  }
+  if (a.trace == "off" && a.window.empty()) trace.level = prof::TraceLevel::Kernels;
+}
+
 constexpr double kLongPreparation = 0.1;  // seconds; a longer preparation is reported
 
 std::string conclusion(const Summary& s, const prof::RunSummary& account, const std::string& folder) {
@@ -161,6 +172,7 @@ nlohmann::json job_there(const TrainArguments& a, const RunSpec& spec) {
   trace.level = trace_level(a.trace);
   trace.hardware_counters = a.counters;
   set_window(trace, a);
+  set_xray(trace, a);
   return app::train_request(spec, spec.name, trace);
 }
 
@@ -265,7 +277,7 @@ std::string file_of_rank(const std::string& run_file, int rank) {
   return std::filesystem::path(run_file).replace_extension().string() + ".rank" + std::to_string(rank) + ".wsrun";
 }
 
-bool traces(const TrainArguments& a) { return !a.run_file.empty() && (a.trace != "off" || !a.window.empty()); }
+bool traces(const TrainArguments& a) { return !a.run_file.empty() && (a.trace != "off" || !a.window.empty() || !a.xray.empty()); }
 
 // Joins the traces of all ranks into the run file of rank 0.
 void join_traces(const std::string& run_file, int ranks) {
@@ -353,7 +365,8 @@ app::RecorderOptions recorder_options(const TrainArguments& a, const RankProcess
   record.trace.level = trace_level(a.trace);
   record.trace.hardware_counters = a.counters;
   set_window(record.trace, a);
-  if (leads && a.run_file.empty() && (a.trace != "off" || !a.window.empty()))
+  set_xray(record.trace, a);
+  if (leads && a.run_file.empty() && record.trace.level != prof::TraceLevel::Off)
     std::fprintf(stderr, "The trace is not kept: name a run file with --run FILE.\n");
   record.path = leads ? a.run_file : traces(a) ? file_of_rank(a.run_file, ranks->rank()) : "";
   if (!record.path.empty()) check_run_name(record.path), prof::check_run_file(record.path);
@@ -386,6 +399,7 @@ int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
   if (!leads && summary.status == RunStatus::Failed) throw Failure(summary.message);
   if (!leads) return kDone;
   if (a.counters) std::fprintf(stderr, "%s\n", counters_said(run).c_str());
+  if (!a.xray.empty()) std::fprintf(stderr, "%s\n", run.trace_status().xray.c_str());
   const std::string text =
       a.resume && summary.steps <= job.steps_done
           ? "nothing to train: all " + count_text(job.steps_done) +
@@ -449,6 +463,10 @@ Run add_train(CLI::App& program) {
       .add_option("--trace-window", arguments->window,
                   "trace every kernel in N of every M steps, for long runs at little cost (level graph)")
       ->type_name("N/M");
+  command
+      .add_option("--xray", arguments->xray,
+                  "sample where kernels wait and for what in N steps, or in N of every M, from step 20 on; kernel records pause meanwhile")
+      ->type_name("N[/M]");
   command.add_flag("--counters", arguments->counters,
                    "also sample hardware counters: busy multiprocessors, tensor pipe, DRAM");
   command.add_option("--run", arguments->run_file, "write a run file (.wsrun) that the window can open")

@@ -93,6 +93,7 @@ class Run : public QObject {
   QString trace_note;          // what was traced and dropped, and the cost of tracing
   QString counters_note;       // whether hardware counters were sampled; empty if not requested
   bool counters_refused = false;
+  QString xray_note;           // what was sampled of instructions, or why not; empty if not requested
   prof::StepTime step_time;    // from the newest steps while it trains; once ended, the stored value
   Interval tracing_cost;       // share of an untraced step; NaN if not measured
   bool lab = false;         // a laboratory sweep: curves and timelines, no training

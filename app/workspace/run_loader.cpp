@@ -230,6 +230,7 @@ void read_summary(Run& run, const QString& path) {
     run.letter = std::clamp(std::atoi(letter->second.c_str()), 0, kLastLetter);
   if (const std::string said = file.said("counters"); !said.empty()) run.counters_note = QString::fromStdString(said);
   run.counters_refused = file.extra.contains("counters_refused");
+  run.xray_note = QString::fromStdString(file.said(prof::kXrayKey));
   if (const auto marks = file.extra.find("time_marks"); marks != file.extra.end())
     run.time_marks = marks_from(marks->second);
   if (has_choices(file)) run.spec = parse_spec(file.spec);

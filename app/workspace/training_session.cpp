@@ -294,6 +294,7 @@ void TrainingSession::startAll(std::vector<StartRequest> requests) {
 void TrainingSession::readTraceStatus() {
   const prof::CollectorStatus status = worker_->traceStatus();
   run_->counters_refused = status.counters_refused;
+  run_->xray_note = QString::fromStdString(status.xray);
   run_->counters_note = QString::fromStdString(status.counters);  // also for a run that ended before it was polled
   if (!status.running && status.records == 0) return;
   run_->trace_note = QString::fromStdString(status.sentence);

@@ -83,6 +83,7 @@ CollectorOptions collector_options() {
   options.level = asked.level;
   options.hardware_counters = asked.counters;
   if (!asked.window.empty()) options.clock = clock_window(asked.window);
+  if (!asked.xray.empty()) options.xray = xray_time(asked.xray);
   options.captures = asked.captures;
   options.inside_driver_start = true;
   options.program_ranges = true;
@@ -130,7 +131,7 @@ void begin(bool by_driver) {
     throw;
   }
   keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);
-  keep(kTraceWindowKey, kRecordWindow), keep(kCountersKey, kRecordCounters), keep(kCapturesKey, kRecordCaptures);
+  keep(kTraceWindowKey, kRecordWindow), keep(kCountersKey, kRecordCounters), keep(kCapturesKey, kRecordCaptures), keep(kXrayTimeKey, kRecordXray);
   if (environment(kRecordCommand, "") != kNoCommand) {
     std::error_code none;
     keep(kCommandKey, kRecordCommand);

@@ -66,6 +66,10 @@ void check_options(const RecordOptions& options) {
   check_without(variable(kWithout, ""));
   if (options.counters && options.level == TraceLevel::Collectives)
     throw Failure("Level collectives has no hardware counters, because it does not attach CUPTI. Choose another level for them.");
+  if (!options.xray.empty()) xray_time(options.xray);
+  if (!options.xray.empty() && options.level < TraceLevel::Graph)
+    throw Failure(std::string("An X-ray goes with the levels graph, kernels and full; ") + to_string(options.level) + " records no kernels.");
+  if (!options.xray.empty() && options.captures) throw Failure("Choose either capture ranges, which the program begins and ends, or an X-ray, which the clock does.");
   if (options.window.empty()) return;
   if (options.captures)
     throw Failure("Choose either capture ranges, which the program begins and ends, or trace windows, which the clock does.");
@@ -83,6 +87,7 @@ Process::Environment record_environment(const RecordOptions& options, const std:
                            {kRecordFile, out},
                            {kRecordLevel, to_string(options.level)},
                            {kRecordWindow, options.window},
+                           {kRecordXray, options.xray},
                            {kRecordCounters, options.counters ? "1" : "0"},
                            {kRecordCaptures, options.captures ? "1" : "0"}};
   for (const char* injection : kInjections) all[injection] = library;
@@ -106,7 +111,8 @@ RecordOptions options_of_environment() {
           .python = python_level(variable(kRecordPython, "off")),
           .window = variable(kRecordWindow, ""),
           .captures = variable(kRecordCaptures, "0") == "1",
-          .keep_command = variable(kRecordCommand, "") != kNoCommand};
+          .keep_command = variable(kRecordCommand, "") != kNoCommand,
+          .xray = variable(kRecordXray, "")};
 }
 
 void leave_serving_environment() {

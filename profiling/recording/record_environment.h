@@ -26,6 +26,7 @@ struct RecordOptions {
   std::string output;     // absolute path of a file to which the program adds what it prints; empty: it prints where we do
   bool prompt_output = false;  // Python prints at once, also into a file
   bool keep_command = true;    // the command, without what looks like a secret, and the folder are kept with the run
+  std::string xray;            // "200ms/10s", see xray_time(): when instructions are sampled; empty: never
 };
 
 // Throws Failure if the window cannot be read, or if the level records nothing that the window or the counters could use.
@@ -36,6 +37,7 @@ inline constexpr const char* kRecordFile = "WARPSIGHT_RECORD_FILE";
 inline constexpr const char* kRecordLevel = "WARPSIGHT_RECORD_LEVEL";
 inline constexpr const char* kRecordCounters = "WARPSIGHT_RECORD_COUNTERS";
 inline constexpr const char* kRecordWindow = "WARPSIGHT_RECORD_WINDOW";
+inline constexpr const char* kRecordXray = "WARPSIGHT_RECORD_XRAY";
 inline constexpr const char* kRecordCaptures = "WARPSIGHT_RECORD_CAPTURES";
 inline constexpr const char* kRecordName = "WARPSIGHT_RECORD_NAME";
 inline constexpr const char* kRecordLibrary = "WARPSIGHT_RECORD_LIBRARY";

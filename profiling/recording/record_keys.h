@@ -10,6 +10,7 @@ inline constexpr const char* kRecordProcess = "process";
 inline constexpr const char* kCommandKey = "record_command";
 inline constexpr const char* kTraceLevelKey = "record_trace";
 inline constexpr const char* kTraceWindowKey = "record_window";
+inline constexpr const char* kXrayTimeKey = "record_xray";
 inline constexpr const char* kCapturesKey = "record_captures";  // "1": only capture ranges were recorded
 inline constexpr const char* kCountersKey = "record_counters";  // "1": hardware counters were asked for
 inline constexpr const char* kFolderKey = "record_folder";  // where the program was started

@@ -24,6 +24,8 @@ json train_request(const RunSpec& spec, const std::string& title, const prof::Co
           {"counters", trace.hardware_counters},
           {"window", trace.node_window},
           {"every", trace.node_every},
+          {"xray", trace.xray.length},
+          {"xray_every", trace.xray.every},
           {"paused", paused}};
 }
 
@@ -34,6 +36,7 @@ json record_request(const std::vector<std::string>& command, const prof::RecordO
           {"counters", options.counters},
           {"python", prof::to_string(options.python)},
           {"window", options.window},
+          {"xray", options.xray},
           {"captures", options.captures},
           {"library", options.library},
           {"keep_command", options.keep_command},

@@ -92,6 +92,7 @@ RecorderOptions recorder_options(const JobFolder& job, const JsonInput& in, cons
   options.trace.level = prof::trace_level(in.at("trace").text("off"));
   options.trace.hardware_counters = in.at("counters").flag(false);
   options.trace.node_window = in.at("window").whole(0, 0), options.trace.node_every = in.at("every").whole(0, 0);
+  options.trace.xray = {in.at("xray").whole(0, 0), in.at("xray_every").whole(0, 0)};
   options.trace.untraced_share = 0.03;
   return options;
 }
@@ -164,7 +165,8 @@ prof::RecordedProgram recorded_program(const JobFolder& job, const JsonInput& in
            .captures = in.at("captures").flag(false),
            .folder = in.at("folder").text(),
            .prompt_output = true,
-           .keep_command = in.at("keep_command").flag(true)}};
+           .keep_command = in.at("keep_command").flag(true),
+           .xray = in.at("xray").text()}};
 }
 
 void record_job(const JobFolder& job, const JsonInput& in, JobSender& sender, const std::function<bool()>& interrupted) {

@@ -84,7 +84,7 @@ struct TracedTraining::Impl final : TrainSink {
       const prof::CollectorStatus status = fresh->start(wanted);
       std::lock_guard lock(mutex);
       collector = std::move(fresh);
-      for (const std::string& said : {status.sentence, status.counters})
+      for (const std::string& said : {status.sentence, status.counters, status.xray})
         if (!said.empty()) inbox.messages.push_back({said});
     } catch (const Failure& problem) {  // training continues without tracing
       say(problem.what());

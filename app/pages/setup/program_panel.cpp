@@ -77,6 +77,7 @@ std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary)
   } catch (const Failure&) {  // newer version: use defaults
   }
   recorded.options.window = summary.said(prof::kTraceWindowKey);
+  recorded.options.xray = summary.said(prof::kXrayTimeKey);
   recorded.options.captures = summary.said(prof::kCapturesKey) == "1";
   recorded.options.counters = summary.said(prof::kCountersKey) == "1";
   recorded.options.folder = summary.said(prof::kFolderKey);

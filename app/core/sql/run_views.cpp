@@ -11,6 +11,7 @@
 #include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/ranks.h"
+#include "profiling/analysis/stalls.h"
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
@@ -280,6 +281,18 @@ void list_insights(const SqlRun& run, const AddRow& add) {
          insight.place ? whole(insight.place->span.duration) : SqlCell()});
 }
 
+void list_stalls(const SqlRun& run, const AddRow& add) {
+  const prof::Trace& trace = run.data.trace;
+  for (const prof::SampledInstruction& one : trace.stalls.instructions())
+    for (size_t i = 0; i < prof::kStalls; ++i) {
+      if (one.samples[i] == 0) continue;
+      const auto reason = static_cast<prof::Stall>(i);
+      const prof::StallRow place{.file = trace.name(one.file), .line = one.line};
+      add({trace.name(one.function), whole(one.offset), text(place.file), known(one.line), text(place.place()), SqlCell(prof::stall_name(reason)),
+           SqlCell(prof::stall_group_name(prof::group_of(reason))), whole(one.samples[i]), whole(one.module)});
+    }
+}
+
 const SqlColumn kRun{"run", "name of the run file, without its ending"};
 const SqlColumn kStart{"start_ns", "begin, ns on the clock of the run"}, kDuration{"duration_ns", "ns"};
 const SqlColumn kRank{"rank", "rank; null: the run has no ranks"}, kStep{"step", "number of the step, from 0; null: outside of steps", true};
@@ -314,6 +327,10 @@ std::vector<SqlView> make_views() {
         {"host_ns", "inside its ranges, ns"}, {"kernels", "calls"}, {"own_kernels", "without the modules inside"}, {"peak_bytes", "live when the most bytes were"}}, listed(list_modules)},
       {"lines", "a row a source line that launched work",
        {kRun, kLine, kCount, kTotal, kMean, {"share", "of all lines, 0 to 1"}, {"with_calls_ns", "with all that was launched while the line waited for its calls"}}, listed(list_lines)},
+      {"stalls", "a row an instruction and a reason to wait, after --xray",
+       {kRun, {"kernel", "whole name"}, {"offset", "of the instruction in the kernel, bytes"}, {"file", "source file"}, {"line_number", "in the file"}, {"place", "my.cu:14"},
+        {"reason", "global memory, barrier, …"}, {"grp", "waits for memory, waits for arithmetic, barrier, next instruction, issues"}, {"samples", "warps that were seen there"},
+        {"module", "checksum of the machine code"}}, listed(list_stalls)},
       {"losses", "losses of training batches and of tests",
        {kRun, kStep, {"wall_s", "since the begin, s"}, {"of", "train or test"}, {"loss", "loss"}, {"accuracy", "0 to 1"}}, listed(list_losses)},
       {"counters", "points of counters: hardware counters, memory, values that a program logged",

@@ -10,6 +10,7 @@
 #include "app/core/sql/sql_examples.h"
 #include "app/core/sql/sql_text.h"
 #include "profiling/base/failure.h"
+#include "tests/support/made_stalls.h"
 #include "tests/support/sanitizers.h"
 
 namespace ws::app {
@@ -84,6 +85,18 @@ TEST(Sql, EachViewCanBeRead) {
     for (const auto& row : table.rows) EXPECT_EQ(row.size(), view.columns.size());
     EXPECT_THAT(views_text(), HasSubstr(view.name + ": "));
   }
+}
+
+TEST(Sql, SamplesByKernelAndLine) {
+  SqlRuns runs;
+  runs.push_back({"x", "x.wsrun", prof::MadeStalls().run});
+  RunDatabase database(std::move(runs));
+  const SqlTable table = database.query("select place, reason, grp, sum(samples) from stalls where kernel like 'bias%' group by place, reason order by 4 desc limit 2");
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0], (std::vector<SqlCell>{"my.cu:18", "global memory", "waits for memory", int64_t{600}}));
+  EXPECT_EQ(table.rows[1], (std::vector<SqlCell>{"my.cu:12", "barrier", "barrier", int64_t{200}}));
+  EXPECT_EQ(database.query("select sum(samples) from stalls").rows[0][0], SqlCell(int64_t{1900}));
+  EXPECT_EQ(database.query("select count(*) from stalls where line_number is null").rows[0][0], SqlCell(int64_t{2})) << "a library without line info";
 }
 
 TEST(Sql, OnlyReads) {

@@ -35,4 +35,8 @@ std::optional<size_t> latest_step(const prof::RankReport& report);
 // bar_of().
 std::optional<Insight> late_multiprocessor(const prof::MultiprocessorReport& report);
 
+// From samples of instructions: at which line most samples of a kernel wait for one thing, and what helps. Most samples first;
+// nothing without samples.
+std::vector<Insight> stall_insights(const prof::Trace& trace);
+
 }  // namespace ws::app

@@ -41,6 +41,16 @@ if(WARPSIGHT_HAVE_CUPTI)
     INJECT_LIBRARY="$<TARGET_FILE:warpsight_inject>")
   add_dependencies(kernel_ranges_gpu_test ranged_program warpsight_inject)
 
+  # Kernels whose waits are known, to be sampled.
+  add_library(xray_kernels STATIC ${CMAKE_CURRENT_LIST_DIR}/xray_kernels.cu)
+  target_link_libraries(xray_kernels PRIVATE warpsight_flags CUDA::cudart)
+  target_compile_options(xray_kernels PRIVATE -lineinfo)
+  set_target_properties(xray_kernels PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
+  warpsight_test(xray_gpu_test ${CMAKE_CURRENT_LIST_DIR}/xray_gpu_test.cpp
+    LIBS warpsight::profiling xray_kernels CUDA::cudart nlohmann_json::nlohmann_json LABEL gpu)
+  add_executable(xray_program ${CMAKE_CURRENT_LIST_DIR}/xray_program.cpp)
+  target_link_libraries(xray_program PRIVATE warpsight_flags xray_kernels CUDA::cudart)
+
   warpsight_test(traced_training_test ${CMAKE_CURRENT_LIST_DIR}/traced_training_test.cpp
     LIBS warpsight::profiling CUDA::cudart LABEL gpu)
   target_compile_definitions(traced_training_test PRIVATE WARPSIGHT_CLI="$<TARGET_FILE:warpsight>")

@@ -73,7 +73,7 @@ def main():
                    ("train", ["train", "iris", *cpu, "--set", "exec.gpus=2", "--run", "ranks.wsrun", "--trace", "kernels", "--json", "--no-output"])]
         outputs += [("stats", ["stats", run, "--by", by, "--json"]) for run in [*runs, "cpu.wsrun"] for by in ("name", "op", "layer", "phase", "shape", "line")]
         for run in [*runs, "cpu.wsrun", "ranks.wsrun"]:
-            outputs += [(name, ["stats", run, "--by", by, "--json"]) for name, by in (("modules", "module"), ("ranks", "rank"), ("multiprocessors", "multiprocessor"), ("insights", "cause"))]
+            outputs += [(name, ["stats", run, "--by", by, "--json"]) for name, by in (("modules", "module"), ("ranks", "rank"), ("multiprocessors", "multiprocessor"), ("insights", "cause"), ("stalls", "stall"))]
         outputs += [("diff", ["diff", a, b, "--json"]) for a, b in ((direct, arena), (direct, runs[-1]), ("cpu.wsrun", direct), ("ranks.wsrun", "cpu.wsrun"))]
         outputs += [("experiment", ["experiment", "iris", "--set", "exec.device=cpu", "--vary", key, "--measure", "steps", "--repeats", "2", "--json"]) for key in ("exec.fusion", "exec.launch")]
         os.environ["WARPSIGHT_RUNS"] = folder

@@ -5,8 +5,9 @@
 #include <Qsci/qscistyle.h>
 
 #include <QEvent>
-#include <QVBoxLayout>
+#include <QHBoxLayout>
 
+#include "app/pages/kernel_editor/stall_margin.h"
 #include "app/text/qt_text.h"
 #include "app/widgets/theme.h"
 
@@ -36,9 +37,10 @@ QString note_text(const own::BuildNote& note) {
 }  // namespace
 
 CodeEditor::CodeEditor(QWidget* parent) : QWidget(parent), editor_(new QsciScintilla(this)), lexer_(new CudaLexer(editor_)) {
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->addWidget(editor_);
+  stalls_ = new StallMargin(editor_, this);
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(0, 0, 0, 0), row->setSpacing(0);
+  row->addWidget(stalls_), row->addWidget(editor_, 1);
   setFocusProxy(editor_);
   editor_->setUtf8(true);
   editor_->setFrameShape(QFrame::NoFrame);
@@ -77,6 +79,8 @@ void CodeEditor::replaceText(const QString& text) {
   editor_->setCursorPosition(std::min(line, editor_->lines() - 1), column);
   editor_->setFirstVisibleLine(first);
 }
+
+void CodeEditor::setStalls(const std::vector<prof::StallRow>& lines) { stalls_->setLines(lines); }
 
 void CodeEditor::setReadOnly(bool on) { editor_->setReadOnly(on); }
 

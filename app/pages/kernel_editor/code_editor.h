@@ -1,16 +1,19 @@
 // Edits CUDA source: colours, line numbers, and the compiler's messages under their lines.
 //
-// A picture beside the lines (samples, times) goes into beside(): it gets the place of each visible line.
+// A column at the left may show the samples of each line.
 #pragma once
 #include <QWidget>
 #include <vector>
 
 #include "engine/own_kernels/kernel_build.h"
+#include "profiling/analysis/stalls.h"
 
 class QsciLexerCPP;
 class QsciScintilla;
 
 namespace ws::app {
+
+class StallMargin;
 
 class CodeEditor : public QWidget {
   Q_OBJECT
@@ -26,6 +29,8 @@ class CodeEditor : public QWidget {
   void goToLine(int line);          // from 1
   void goToNextNote();              // after the cursor, then from the top
   QsciScintilla* editor() const { return editor_; }
+  void setStalls(const std::vector<prof::StallRow>& lines);
+  StallMargin* stalls() const { return stalls_; }
 
  signals:
   void edited();
@@ -38,6 +43,7 @@ class CodeEditor : public QWidget {
   void showNotes();
 
   QsciScintilla* editor_;
+  StallMargin* stalls_;
   QsciLexerCPP* lexer_;
   std::vector<own::BuildNote> notes_;
 };

@@ -18,6 +18,7 @@
 #include "app/pages/kernel_editor/exercise_strip.h"
 #include "app/pages/kernel_editor/kernel_tables.h"
 #include "app/pages/kernel_editor/occupancy_view.h"
+#include "app/pages/kernel_editor/stall_margin.h"
 #include "app/pages/kernel_editor/step_change.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
@@ -81,8 +82,8 @@ KernelPanel::KernelPanel(Workspace& workspace, QWidget* parent) : QWidget(parent
   soon_.setSingleShot(true), soon_.setInterval(kTypingMs);
   looks_.setSingleShot(true), looks_.setInterval(kLookMs);
   connect(&soon_, &QTimer::timeout, this, &KernelPanel::build);
-  connect(&looks_, &QTimer::timeout, this, [this] { showUse(); showSteps(); });
-  connect(code_, &CodeEditor::edited, this, [this] { good_ = false; soon_.start(); });
+  connect(&looks_, &QTimer::timeout, this, [this] { showUse(); showSteps(); showStalls(); });
+  connect(code_, &CodeEditor::edited, this, [this] { good_ = false, chosen_ = true; soon_.start(); });
   connect(&watcher_, &QFileSystemWatcher::fileChanged, this, &KernelPanel::fileChanged);
   connect(strip_, &ExerciseStrip::handInWanted, this, [this] {
     if (exercise_result_) QGuiApplication::clipboard()->setText(text(to_json_line(*exercise_result_)));
@@ -114,10 +115,11 @@ QWidget* KernelPanel::makeEditor() {
   auto* body = new QWidget(pane);
   auto* column = new QVBoxLayout(body);
   column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
+  stalls_ = new StallLegend(body);
   code_ = new CodeEditor(body);
   state_ = label(body, 11);
   state_->setMargin(6);
-  column->addWidget(code_, 1), column->addWidget(state_);
+  column->addWidget(stalls_), column->addWidget(code_, 1), column->addWidget(state_);
   pane->setBody(body);
   connect(check_, &QPushButton::clicked, this, &KernelPanel::buildAndCheck);
   connect(files_, &QComboBox::textActivated, this, &KernelPanel::openFile);
@@ -207,7 +209,7 @@ void KernelPanel::setRun(Run* run) {
       });
   }
   if (isVisible() && !strip_->exercise()) takePlan();
-  showUse(), showSteps();
+  showUse(), showSteps(), showStalls();
 }
 
 void KernelPanel::showEvent(QShowEvent* event) {
@@ -238,9 +240,20 @@ void KernelPanel::takePlan() {
     state_->setText(QString::fromUtf8(problem.what()));
   }
   fillOps();
-  if (plan_ && op_.empty() && ops_->count() > 0) return openOp(ops_->currentText());
+  if (plan_ && ops_->count() > 0 && (op_.empty() || (!chosen_ && firstOp() != text(op_)))) {
+    openOp(firstOp());
+    chosen_ = false;
+    return;
+  }
   showContract();
   if (!file_.isEmpty()) build();
+}
+
+// The op for which the run has a kernel of one's own, else the first one.
+QString KernelPanel::firstOp() const {
+  for (const own::KernelChoice& choice : own::kernel_choices(spec_.exec.kernels))
+    if (ops_->findText(text(choice.op)) >= 0) return text(choice.op);
+  return ops_->currentText();
 }
 
 void KernelPanel::fillOps() {
@@ -262,13 +275,18 @@ void KernelPanel::fillFiles() {
 void KernelPanel::openOp(const QString& op) {
   if (!plan_) takePlan();
   if (!plan_) return;
+  chosen_ = true;
   try {
     op_ = plan_->ops[own::find_op(*plan_, op.toStdString())].name;
     const own::KernelContract contract = own::contract_of(*plan_, own::find_op(*plan_, op_));
-    QString name;
-    for (const own::KernelChoice& choice : own::kernel_choices(spec_.exec.kernels))
-      if (choice.op == op_) name = text(choice.file);
-    openText(name.isEmpty() ? text(new_kernel_name(op_)) : name, text(own::first_version(contract)));
+    QString name = text(new_kernel_name(op_)), first = text(own::first_version(contract));
+    for (const own::KernelChoice& choice : own::kernel_choices(spec_.exec.kernels)) {
+      if (choice.op != op_) continue;
+      name = text(choice.file);
+      if (run_)
+        if (const auto ran = run_->sources.find(choice.name()); ran != run_->sources.end()) first = text(ran->second);  // the file may be on another machine
+    }
+    openText(name, first);
   } catch (const Failure& problem) {
     return say(QString::fromUtf8(problem.what()), true);
   }
@@ -299,6 +317,7 @@ void KernelPanel::openExercise(const QString& name) {
 }
 
 void KernelPanel::openFile(const QString& name) {
+  chosen_ = true;
   openText(name, {});
   build();
 }
@@ -320,7 +339,7 @@ void KernelPanel::openText(const QString& name, const QString& first_text) {
     code_->setText(first_text);
   }
   fillFiles();
-  showResults(), showUse();
+  showResults(), showUse(), showStalls();
 }
 
 bool KernelPanel::save() {
@@ -385,7 +404,7 @@ void KernelPanel::takeBuild(const own::KernelBuild& build, double seconds) {
   if (!build.good() && used_) parts << tr("the last good kernel stays in use");
   state_->setText(parts.join(QStringLiteral(" · ")));
   facts_ = build.facts;
-  showFacts();
+  showFacts(), showStalls();
 }
 
 void KernelPanel::showFacts() {
@@ -517,6 +536,28 @@ void KernelPanel::showUse() {
   const auto changed = run_ ? kernel_change(*run_) : std::nullopt;
   if (!used_) return use_text_->setText(why);
   use_text_->setText(changed ? tr("used from step %1 on").arg(count_text(*changed + 1)) : tr("used in the next training"));
+}
+
+// False if the run used another text of this file: its lines are not those that were sampled.
+bool KernelPanel::sampledThisText() const {
+  for (const own::KernelChoice& choice : own::kernel_choices(run_->spec.exec.kernels))
+    if (QFileInfo(text(choice.file)).fileName() == QFileInfo(file_).fileName())
+      if (const auto ran = run_->sources.find(choice.name()); ran != run_->sources.end()) return ran->second == code_->text().toStdString();
+  return true;
+}
+
+// The samples of this file in the run. Another kernel's file has none.
+void KernelPanel::showStalls() {
+  const std::vector<prof::StallRow> lines = run_ && !file_.isEmpty() ? prof::stalls_of_file(run_->trace, QFileInfo(file_).fileName().toStdString()) : std::vector<prof::StallRow>{};
+  code_->setStalls(lines);
+  if (!lines.empty() && !sampledThisText()) {
+    code_->setStalls({});
+    return stalls_->setSentence(tr("The text has changed since it was sampled."));
+  }
+  if (!lines.empty()) return stalls_->setLines(lines);
+  const bool others = run_ && !run_->trace.stalls.instructions().empty();
+  stalls_->setSentence(others ? tr("This run has samples, but none of this file. Train with the kernel in use, with --xray 20.")
+                              : text(prof::no_samples_text(run_ ? run_->xray_note.toStdString() : std::string())));
 }
 
 void KernelPanel::showSteps() {

@@ -25,6 +25,7 @@ class CodeEditor;
 class ExerciseStrip;
 class OccupancyView;
 class Pane;
+class StallLegend;
 class StepPathView;
 class Workspace;
 
@@ -56,6 +57,7 @@ class KernelPanel : public QWidget {
   const std::optional<own::KernelFacts>& facts() const { return facts_; }
   const std::vector<ShapeResult>& results() const { return results_; }
   StepPathView* steps() const { return steps_; }
+  StallLegend* legend() const { return stalls_; }
   bool busy() const { return building_.running() || checking_.running(); }
 
  protected:
@@ -70,6 +72,7 @@ class KernelPanel : public QWidget {
   QWidget* makeTimePane();
   void say(const QString& sentence, bool problem);
   void takePlan();
+  QString firstOp() const;
   void fillOps();
   void fillFiles();
   void showContract();
@@ -83,6 +86,8 @@ class KernelPanel : public QWidget {
   void showResults();
   void showUse();
   void showSteps();
+  void showStalls();
+  bool sampledThisText() const;
   void switchTo(const std::string& kernels);
   std::string withKernel(bool used) const;  // exec.kernels with or without this one
   QString whyNotUsed() const;
@@ -96,13 +101,14 @@ class KernelPanel : public QWidget {
   std::string op_;
   QString file_, saved_;     // name in the person's list; its text on the disk
   std::string before_use_;   // exec.kernels before the switch, for undo
-  bool cuda_ = false, good_ = false, used_ = false;
+  bool cuda_ = false, good_ = false, used_ = false, chosen_ = false;  // chosen_: the op or the text is the person's choice
   std::optional<own::KernelFacts> facts_;
   std::vector<ShapeResult> results_;
   std::vector<std::string> checker_;
   std::optional<ExerciseResult> exercise_result_;
 
   CodeEditor* code_ = nullptr;
+  StallLegend* stalls_ = nullptr;
   ExerciseStrip* strip_ = nullptr;
   OccupancyView* occupancy_ = nullptr;
   StepPathView* steps_ = nullptr;

@@ -10,11 +10,14 @@
 #include "app/pages/kernel_editor/code_editor.h"
 #include "app/pages/kernel_editor/exercise_strip.h"
 #include "app/pages/kernel_editor/kernel_panel.h"
+#include "app/pages/kernel_editor/stall_margin.h"
 #include "app/pages/kernel_editor/step_change.h"
 #include "app/pages/plan/plan_panel.h"
+#include "app/widgets/stall_bar.h"
 #include "engine/devices/own_kernels.h"
 #include "engine/own_kernels/kernel_contract.h"
 #include "tests/app/support/filled_window.h"
+#include "tests/app/support/made_run.h"
 #include "tests/app/support/window_tests.h"
 
 using namespace ws;
@@ -74,6 +77,8 @@ class KernelEditorTest : public QObject, FilledWindow {
   void anExerciseHasItsTask();
   void bothThemesAndSizes();
 #endif
+  void samplesStandBesideTheirLines();
+  void withoutSamplesItShowsWhy();
   void withoutAGpuItReportsIt();
   void theStepBeforeAndAfterIsShown();
   void planHasAButtonForTheOp();
@@ -202,6 +207,75 @@ void KernelEditorTest::bothThemesAndSizes() {
   QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
 }
 #endif
+
+namespace {
+
+void add_samples(Run& run, const std::string& file, int line, prof::Stall reason, uint64_t count) {
+  prof::SampledInstruction one{.module = std::hash<std::string>{}(file), .offset = static_cast<uint32_t>(line * 256 + static_cast<int>(reason) * 16), .line = line};
+  one.function = run.trace.intern("own_kernel"), one.file = run.trace.intern(file);
+  one.samples[static_cast<size_t>(reason)] = count;
+  run.trace.stalls.add(one);
+}
+
+}  // namespace
+
+void KernelEditorTest::samplesStandBesideTheirLines() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  const auto run = test::made("sampled", test::StepStyle::EagerDirect, true);
+  page.panel->setRun(run.get());
+  const std::string file = page.panel->file().toStdString(), path = page.path().toStdString();
+  add_samples(*run, path, 3, prof::Stall::GlobalMemory, 600), add_samples(*run, path, 3, prof::Stall::Issued, 200);
+  add_samples(*run, path, 5, prof::Stall::Barrier, 200), add_samples(*run, "/elsewhere/other.cu", 5, prof::Stall::Barrier, 700);
+  page.panel->setRun(run.get());
+  QVERIFY2(page.panel->legend()->text().startsWith("waits for memory 60.0 % · waits for arithmetic 0.0 % · barrier 20.0 % · next instruction 0.0 % · issues 20.0 %"), qPrintable(page.panel->legend()->text()));
+  const StallMargin& margin = *page.panel->code()->stalls();
+  QVERIFY(margin.isVisible());
+  settle();
+  const QRect first = margin.barOf(3), second = margin.barOf(5);
+  QVERIFY(!first.isEmpty() && !second.isEmpty() && margin.barOf(4).isEmpty());
+  QVERIFY(first.width() >= 4 * second.width() - 4 && second.top() > first.top());
+  const QString tip = margin.tipOf(3);
+  for (const char* part : {"line 3: 800 samples", "waits for memory: 600", "waits for arithmetic: 0", "barrier: 0", "next instruction: 0", "issues: 200", "global memory"})
+    QVERIFY2(tip.contains(part), qPrintable(tip));
+  for (const ThemeName name : {ThemeName::Light, ThemeName::Dark}) {
+    set_theme(*qApp, name);
+    const QImage picture = page.panel->code()->stalls()->grab().toImage();
+    const double scale = picture.devicePixelRatio();
+    const auto pixel = [&](int x, const QRect& bar) { return picture.pixelColor(static_cast<int>(x * scale), static_cast<int>(bar.center().y() * scale)); };
+    QCOMPARE(pixel(first.left() + 2, first), stall_colour(prof::StallGroup::Memory));
+    QCOMPARE(pixel(first.right() - 2, first), stall_colour(prof::StallGroup::Issues));
+    QCOMPARE(pixel(second.left() + 2, second), stall_colour(prof::StallGroup::Barrier));
+  }
+  // Another text than the one that ran has other lines.
+  run->spec.exec.kernels = page.panel->opBox()->currentText().toStdString() + "=" + file + "@0123456789";
+  run->sources[file + "@0123456789"] = page.panel->code()->text().toStdString();
+  page.panel->setRun(run.get());
+  QVERIFY(margin.isVisible());
+  run->sources[file + "@0123456789"] += "// more";
+  page.panel->setRun(run.get());
+  QVERIFY(!margin.isVisible());
+  QCOMPARE(page.panel->legend()->text(), QString("The text has changed since it was sampled."));
+  page.panel->setRun(nullptr);
+}
+
+void KernelEditorTest::withoutSamplesItShowsWhy() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  const auto run = test::made("not sampled", test::StepStyle::EagerDirect, true);
+  page.panel->setRun(run.get());
+  QVERIFY(page.panel->legend()->text().startsWith("Not sampled yet."));
+  QVERIFY(!page.panel->code()->stalls()->isVisible());
+  run->xray_note = "No X-ray: the driver allows them to administrators only.";
+  page.panel->setRun(run.get());
+  QCOMPARE(page.panel->legend()->text(), run->xray_note);
+  add_samples(*run, "/elsewhere/other.cu", 5, prof::Stall::Barrier, 700);
+  page.panel->setRun(run.get());
+  QVERIFY(page.panel->legend()->text().contains("none of this file"));
+  page.panel->setRun(nullptr);
+}
 
 void KernelEditorTest::withoutAGpuItReportsIt() {
   const auto opened = open();

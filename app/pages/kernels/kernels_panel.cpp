@@ -1,6 +1,7 @@
 #include "app/pages/kernels/kernels_panel.h"
 
 #include <QEvent>
+#include <QFileInfo>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
@@ -378,7 +379,21 @@ void KernelsPanel::drillDown() {
   showSource(*row, range);
 }
 
+// The source of a kernel whose instructions were sampled, at the line with the most samples. False if its file is not known.
+bool KernelsPanel::showSamples(const prof::KernelRow& row) {
+  if (run_->trace.stalls.empty() || row.kind != prof::SpanKind::Kernel || by_ == prof::GroupBy::Line) return false;
+  std::vector<prof::StallRow> lines = prof::stalls_by_line(run_->trace, run_->trace.name(row.name));
+  const auto first = std::ranges::find_if(lines, [](const prof::StallRow& line) { return line.line > 0 && QFileInfo::exists(QString::fromStdString(line.file)); });
+  if (first == lines.end()) return false;
+  const prof::SourcePlace place{first->file, first->line};
+  std::erase_if(lines, [&](const prof::StallRow& line) { return line.file != place.path; });
+  source_->setVisible(true);
+  source_->showLine(*run_, place, {}, 0, lines);
+  return true;
+}
+
 void KernelsPanel::showSource(const prof::KernelRow& row, TimeRange range) {
+  if (showSamples(row)) return;
   const prof::OpInfo* op = op_of(run_->trace, row.op);
   const auto place = by_ == prof::GroupBy::Line ? prof::source_place(row.key)
                      : op                       ? prof::source_place(prof::line_of(*op))

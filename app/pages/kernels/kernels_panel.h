@@ -52,6 +52,7 @@ class KernelsPanel : public QWidget {
   void fitColumns();
   void drillDown();
   TimeRange lookedAt() const;
+  bool showSamples(const prof::KernelRow& row);
   void showSource(const prof::KernelRow& row, TimeRange range);
   void showInstances(std::vector<prof::FoundSpan> spans, bool own);
   void fillInstances(const prof::KernelRow& row, TimeRange range);

@@ -3,17 +3,51 @@
 #include <QFontDatabase>
 #include <QHeaderView>
 #include <QLabel>
+#include <QPainter>
 #include <QScrollBar>
+#include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
 #include "app/text/units.h"
+#include "app/widgets/stall_bar.h"
 #include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
 #include "app/workspace/run.h"
 
 namespace ws::app {
 
-void SourceModel::setSource(std::vector<std::string> lines, std::map<int, int64_t> times, int64_t steps) {
+namespace {
+
+// The number of samples and their bar.
+class StallDelegate final : public QStyledItemDelegate {
+ public:
+  StallDelegate(const SourceModel& model, QObject* parent) : QStyledItemDelegate(parent), model_(model) {}
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    constexpr int kNumber = 52;
+    painter->fillRect(option.rect, stall_ground());
+    const prof::StallRow* row = model_.stallsOf(index.row());
+    if (!row) return;
+    painter->setFont(number_font(11)), painter->setPen(stall_ink());
+    painter->drawText(option.rect.adjusted(0, 0, kNumber - option.rect.width(), 0), Qt::AlignRight | Qt::AlignVCenter, count_text(static_cast<int64_t>(row->samples)));
+    draw_stall_bar(*painter, QRectF(option.rect).adjusted(kNumber + 6, 5, -6, -5), *row, model_.mostSamples());
+  }
+
+ private:
+  const SourceModel& model_;
+};
+
+}  // namespace
+
+const prof::StallRow* SourceModel::stallsOf(int row) const {
+  const auto at = stalls_.find(row + 1);
+  return at == stalls_.end() ? nullptr : &at->second;
+}
+
+void SourceModel::setSource(std::vector<std::string> lines, std::map<int, int64_t> times, int64_t steps, const std::vector<prof::StallRow>& stalls) {
   beginResetModel();
+  stalls_.clear(), most_ = 0;
+  for (const prof::StallRow& row : stalls)
+    if (row.line > 0) stalls_[row.line] = row, most_ = std::max(most_, row.samples);
   lines_ = std::move(lines), times_ = std::move(times), steps_ = steps;
   endResetModel();
 }
@@ -25,8 +59,11 @@ QVariant SourceModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::TextAlignmentRole)
     return QVariant::fromValue(static_cast<int>((index.column() == Text ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter));
   if (role == Qt::FontRole && index.column() == Text) return QFontDatabase::systemFont(QFontDatabase::FixedFont);
+  const prof::StallRow* const stalls = stallsOf(index.row());
+  if (role == Qt::ToolTipRole && index.column() == Samples && stalls) return stall_tip(*stalls);
   if (role != Qt::DisplayRole) return {};
   const int line = index.row() + 1;
+  if (index.column() == Samples) return stalls ? QVariant(static_cast<qlonglong>(stalls->samples)) : QVariant();
   if (index.column() == Number) return line;
   if (index.column() == Text) return QString::fromStdString(lines_[static_cast<size_t>(index.row())]).replace('\t', "    ");
   const auto at = times_.find(line);
@@ -37,6 +74,7 @@ QVariant SourceModel::data(const QModelIndex& index, int role) const {
 QVariant SourceModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   if (section == Time) return steps_ > 0 ? tr("µs a step") : tr("µs in all");
+  if (section == Samples) return tr("samples");
   return section == Number ? tr("line") : tr("source");
 }
 
@@ -44,7 +82,8 @@ SourceView::SourceView(QWidget* parent) : QWidget(parent), table_(new QTableView
   table_->setModel(&model_);
   style_table(*table_, tr("Source of the chosen kernel, with the time of each line"));
   table_->horizontalHeader()->setStretchLastSection(true);
-  table_->setColumnWidth(SourceModel::Time, 84), table_->setColumnWidth(SourceModel::Number, 48);
+  table_->setColumnWidth(SourceModel::Time, 84), table_->setColumnWidth(SourceModel::Samples, 150), table_->setColumnWidth(SourceModel::Number, 48);
+  table_->setItemDelegateForColumn(SourceModel::Samples, new StallDelegate(model_, table_));
   note_->setWordWrap(true), note_->setMargin(4), note_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
@@ -65,7 +104,7 @@ prof::SourceFile source_of(const Run& run, const std::string& path) {
 
 }  // namespace
 
-void SourceView::showLine(const Run& run, const prof::SourcePlace& place, std::map<int, int64_t> times, int64_t steps) {
+void SourceView::showLine(const Run& run, const prof::SourcePlace& place, std::map<int, int64_t> times, int64_t steps, const std::vector<prof::StallRow>& stalls) {
   prof::SourceFile file = source_of(run, place.path);
   if (!file.problem.empty())
     note_->setText(QString::fromStdString(file.problem));
@@ -76,7 +115,8 @@ void SourceView::showLine(const Run& run, const prof::SourcePlace& place, std::m
   const bool same = place == shown_;  // news of a live run: the reader may have scrolled
   const int scrolled = table_->verticalScrollBar()->value();
   shown_ = place;
-  model_.setSource(std::move(file.lines), std::move(times), steps);
+  table_->setColumnHidden(SourceModel::Samples, stalls.empty()), table_->setColumnHidden(SourceModel::Time, times.empty() && !stalls.empty());
+  model_.setSource(std::move(file.lines), std::move(times), steps, stalls);
   const QModelIndex line = model_.index(place.line - 1, SourceModel::Text);
   table_->setCurrentIndex(line);
   table_->scrollTo(line, QAbstractItemView::PositionAtCenter);

@@ -51,9 +51,42 @@ class KernelsTest : public QObject {
   void columnsFitOrAreChosen();
   void statisticsAndOccupancyAreColumns();
   void graphsHaveRows();
+  void theSourceOfASampledKernelIsShownWithItsSamples();
   void theSourceOfAKernelIsShownWithTheTimeOfItsLines();
   void aLineHasTheTimeOfWhatItCalls();
 };
+
+void KernelsTest::theSourceOfASampledKernelIsShownWithItsSamples() {
+  QTemporaryDir folder;
+  QFile file(folder.filePath("my.cu"));
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  for (int line = 1; line <= 60; ++line) file.write(QByteArray("line ") + QByteArray::number(line) + "\n");
+  file.close();
+  Kernels kernels;
+  auto& [run, focus, panel] = kernels;
+  run->created = QDateTime::currentDateTime().addSecs(60);
+  kernels.show();
+  QVERIFY(panel.source()->isHidden());
+  const auto add = [&run = run, &panel = panel](const QString& path, int line, prof::Stall reason, uint64_t count) {
+    prof::SampledInstruction one{.module = 1, .offset = static_cast<uint32_t>(line * 16), .line = line, .function = panel.rows()[0].name, .file = run->trace.intern(path.toStdString())};
+    one.samples[static_cast<size_t>(reason)] = count;
+    run->trace.stalls.add(one);
+  };
+  add(folder.filePath("gone.cu"), 3, prof::Stall::Barrier, 900);
+  panel.table()->selectRow(0);
+  panel.refresh();
+  QVERIFY2(panel.source()->isHidden(), "its file is not on this machine");
+  add(file.fileName(), 40, prof::Stall::GlobalMemory, 600), add(file.fileName(), 42, prof::Stall::Barrier, 100);
+  panel.refresh();
+  QVERIFY(!panel.source()->isHidden());
+  const QTableView& table = *panel.source()->table();
+  const QAbstractItemModel& lines = *table.model();
+  QCOMPARE(table.currentIndex().row(), 39);
+  QCOMPARE(lines.index(39, SourceModel::Samples).data().toInt(), 600);
+  QVERIFY(lines.index(39, SourceModel::Samples).data(Qt::ToolTipRole).toString().contains("waits for memory: 600"));
+  QVERIFY(!lines.index(40, SourceModel::Samples).data().isValid());
+  QVERIFY(!table.isColumnHidden(SourceModel::Samples) && table.isColumnHidden(SourceModel::Time));
+}
 
 void KernelsTest::theSourceOfAKernelIsShownWithTheTimeOfItsLines() {
   QTemporaryDir folder;

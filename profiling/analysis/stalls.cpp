@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
@@ -117,14 +118,20 @@ std::vector<StallRow> stalls_by_line(const Trace& trace, const std::string& name
 }
 
 std::vector<StallRow> stalls_of_file(const Trace& trace, std::string_view file) {
-  std::vector<StallRow> rows = lines_where(trace, [&](const SampledInstruction& one) { return one.line > 0 && same_file(trace.name(one.file), file); });
+  const auto is_here = [&](const SampledInstruction& one) { return one.line > 0 && same_file(trace.name(one.file), file); };
+  std::set<KernelKey> kernels;
+  for (const SampledInstruction& one : trace.stalls.instructions())
+    if (is_here(one)) kernels.insert(key_of(one));
   std::map<int, StallRow> lines;  // of kernels of several modules
-  for (StallRow& row : rows) {
-    StallRow& line = lines.try_emplace(row.line, StallRow{row.kernel, row.file, row.line}).first->second;
-    for (size_t i = 0; i < kStalls; ++i) line.counts[i] += row.counts[i];
-    line.samples += row.samples;
+  for (const SampledInstruction& one : trace.stalls.instructions()) {
+    if (!kernels.contains(key_of(one))) continue;
+    const bool here = is_here(one);
+    StallRow& row = lines[here ? one.line : 0];
+    if (here) row.line = one.line, row.file = trace.name(one.file);
+    row.kernel = trace.name(one.function);
+    add(row, one);
   }
-  rows.clear();
+  std::vector<StallRow> rows;
   for (auto& [number, line] : lines) rows.push_back(std::move(line));
   set_shares(rows);
   return rows;

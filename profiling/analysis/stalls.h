@@ -21,9 +21,10 @@ struct StallRow {
   std::string place() const;  // "my.cu:14"; empty without a line
 };
 std::vector<StallRow> stalls_by_kernel(const Trace& trace);  // most samples first
-// The lines of one kernel, as stalls_by_kernel() names it. Their samples sum to those of the kernel.
+// The lines of one kernel, as stalls_by_kernel() names it. Their samples sum to the samples of the kernel.
 std::vector<StallRow> stalls_by_line(const Trace& trace, const std::string& kernel);
-// The lines of one file, whichever kernels they belong to: "my.cu" also finds "/home/me/my.cu". In order of lines.
+// The lines of one file, of all kernels: "my.cu" also finds "/home/me/my.cu". In order of lines. A row of line 0 has what these kernels do in
+// other files, so that the rows sum to the kernels.
 std::vector<StallRow> stalls_of_file(const Trace& trace, std::string_view file);
 
 struct MainReason {

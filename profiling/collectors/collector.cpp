@@ -56,7 +56,10 @@ struct Collector::Impl final : GateParts {
   std::mutex step_mutex;
   int64_t hooked_step = -1;
   int64_t paced_step = -1, paced_ns = 0;  // a step of late, to know how long steps are
-  bool xray_open = false;  // by the clock; used by the flushing thread
+  // An X-ray by the clock. Used by the flushing thread, and xray_began by the program's: when the open window really began, 0: not yet.
+  bool xray_open = false;
+  int64_t xray_due = XrayWindow::kFirstNs;  // of the next window, since the first work
+  std::atomic<int64_t> xray_began{0};
   XrayResult sampled_so_far;  // used by the collecting thread
   std::vector<int64_t> captures_ended;  // since the last marks were taken; guarded by mutex
   int64_t last_clock = 0;
@@ -84,7 +87,7 @@ struct Collector::Impl final : GateParts {
   uint32_t sampling_at(int64_t step, int64_t now);
   int64_t steps_alike(int64_t step);
   void begin_xray();
-  void follow_xray(int64_t since_begin);
+  int64_t follow_xray(int64_t since_begin);
   void describe_xray(bool last);
   void follow_clock(int64_t since_begin);
   bool sleep_until_cycle();  // returns true for the last cycle
@@ -151,11 +154,24 @@ void Collector::Impl::follow_clock(int64_t since_begin) {
 }
 
 // By the clock: it begins and ends at a call of the program that works on the GPU. Elsewhere the driver would be inside of
-// calls while records go off and on.
-void Collector::Impl::follow_xray(int64_t since_begin) {
-  const bool open = options.xray.open(since_begin);
-  if (!options.xray.by_time || open == std::exchange(xray_open, open)) return;
-  gpu->at_next_call([this, open] { gate.set_sampling(open ? sampling_period(options.xray.length) : 0, steady_ns()); });
+// calls while records go off and on. The first begin takes some tenths of a second, which are no part of the window. Returns
+// when to look again.
+int64_t Collector::Impl::follow_xray(int64_t since_begin) {
+  constexpr int64_t kSoon = 1'000'000, kNever = std::numeric_limits<int64_t>::max();
+  const int64_t began = xray_began.load();
+  if (!xray_open && since_begin < xray_due) return xray_due == kNever ? kNever : xray_due - since_begin;
+  if (xray_open && began == 0) return kSoon;
+  if (xray_open && steady_ns() - began < options.xray.length) return std::max(kSoon, options.xray.length - (steady_ns() - began));
+  xray_began = 0, xray_open = !xray_open;
+  if (!xray_open) {
+    const int64_t every = options.xray.every;
+    xray_due = every > 0 ? xray_due + ((since_begin - xray_due) / every + 1) * every : kNever;
+  }
+  gpu->at_next_call([this, opens = xray_open] {
+    gate.set_sampling(opens ? sampling_period(options.xray.length) : 0, steady_ns());
+    if (opens) xray_began = steady_ns();
+  });
+  return kSoon;
 }
 
 void Collector::Impl::begin_xray() {
@@ -513,10 +529,7 @@ void Collector::Impl::flush_regularly() {
       follow_clock(steady_ns() - began);
       nap = std::min(usual, options.clock.until_change(steady_ns() - began));
     }
-    if (gpu && began != 0 && options.xray.by_time) {
-      follow_xray(steady_ns() - began);
-      nap = std::clamp(options.xray.until_change(steady_ns() - began), std::min(nap, int64_t{1'000'000}), nap);
-    }
+    if (gpu && began != 0 && options.xray.by_time) nap = std::min(nap, follow_xray(steady_ns() - began));
     if (gpu && settles()) gpu->flush();
     lock.lock();
   }

@@ -81,7 +81,7 @@ std::string describe(const XrayWindow& window, const XrayResult& result, const s
                      (window.by_time ? clock_time_text(XrayWindow::kFirstNs) + " after the first work on the GPU" : "step " + std::to_string(XrayWindow::kFirstStep)) +
                      " on; kernel records pause meanwhile.";
   if (result.windows == 0) return text;
-  text += formatted(" {} samples in {} windows, one every {} cycles", result.samples, result.windows, uint64_t{1} << result.period);
+  text += formatted(" {} samples in {}, one every {} cycles", result.samples, result.windows == 1 ? "1 window" : std::to_string(result.windows) + " windows", uint64_t{1} << result.period);
   text += result.dropped > 0 ? formatted("; the hardware dropped {}", result.dropped) : std::string("; none dropped");
   if (result.hidden > 0) text += formatted("; {} of kernels of the driver", result.hidden);
   return text + (refused.empty() ? "." : ". Then it ended: " + refused + ".");

@@ -200,7 +200,9 @@ void CuptiSession::apply(const GpuKinds& kinds, bool may_wait) {
 
 void CuptiSession::begin_sampling(uint32_t period) {
   const OwnCalls ours;
-  sampler_.start(work_context_.load(std::memory_order_relaxed), period, context_ ? context_->step_now.load() : 0, steady_ns());
+  CUcontext context = work_context_.load(std::memory_order_relaxed);
+  if (!context) context = current_context();  // no call was seen, because none is recorded at this level
+  sampler_.start(context, period, context_ ? context_->step_now.load() : 0, steady_ns());
 }
 
 void CuptiSession::end_sampling() {

@@ -1,4 +1,4 @@
-// Says in a clause why CUPTI refuses something. Its message follows "No …: ".
+// Why CUPTI refuses something, as a clause that follows "No …: ".
 #pragma once
 #include <cupti.h>
 

@@ -154,15 +154,19 @@ bool OwnStreams::contain(uint32_t context, uint32_t stream) {
                      [key = stream_key(context, stream)](const auto& own) { return own == key; });
 }
 
-void OwnStreams::add(void* stream) {
+CUcontext current_context() {
   using Current = CUresult (*)(CUcontext*);
   void* found = nullptr;
   cudaDriverEntryPointQueryResult how{};
   CUcontext context = nullptr;
+  if (!done(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &found, 4000, cudaEnableDefault, &how)) || !found) return nullptr;
+  return reinterpret_cast<Current>(found)(&context) == CUDA_SUCCESS ? context : nullptr;
+}
+
+void OwnStreams::add(void* stream) {
+  CUcontext context = current_context();
   uint32_t context_id = 0, stream_id = 0;
-  if (!done(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &found, 4000, cudaEnableDefault, &how)) || !found)
-    return;
-  if (reinterpret_cast<Current>(found)(&context) != CUDA_SUCCESS) return;
+  if (!context) return;
   if (cuptiGetContextId(context, &context_id) != CUPTI_SUCCESS) return;
   if (cuptiGetStreamIdEx(context, static_cast<CUstream>(stream), 0, &stream_id) != CUPTI_SUCCESS) return;
   const size_t at = g_stream_count.load(std::memory_order_relaxed);

@@ -1,5 +1,7 @@
 // Copies the rings of stamps that a program's kernels fill (profiling/annotate/kernel_ranges.cuh) while they run.
 #pragma once
+#include <cuda.h>
+
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -31,6 +33,8 @@ class OwnStreams {
   static bool contain(uint32_t context, uint32_t stream);
   static void add(void* stream);  // a stream of the current device
 };
+
+CUcontext current_context();  // of this thread; nullptr if there is none
 
 class RingCopier {
  public:

@@ -26,7 +26,6 @@ struct Xray : testing::Test {
   void SetUp() override {
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) GTEST_SKIP() << "no GPU";
-    xray::prepare();
   }
   static ordered_json& json() {
     static ordered_json all;
@@ -58,6 +57,7 @@ TEST_F(Xray, FindsWhatIsPlanted) {
   Collector collector;
   Trace trace;
   CollectorStatus status = collector.start({.gpu = cupti_gpu_source(), .level = TraceLevel::Kernels, .xray = xray_steps("40")});
+  xray::prepare();  // now, because a module has lines only if it is loaded while the collector runs
   for (int64_t step = 0; step < 100; ++step) {
     const StepScope scope(step);
     for (const xray::Planted& one : xray::planted()) one.launch(nullptr, 64);
@@ -99,7 +99,7 @@ TEST_F(Xray, FindsWhatIsPlanted) {
 
 // Steps with and without sampling take turns. Without it nothing else is recorded, so the difference is the sampling.
 void measure(const char* name, const std::function<void()>& work) {
-  constexpr int64_t kSampled = 200, kEvery = 400, kSteps = 8400;
+  constexpr int64_t kSampled = 200, kEvery = 400, kSteps = 24'400, kSettles = 40;
   Collector collector;
   collector.start({.gpu = cupti_gpu_source(), .level = TraceLevel::Steps, .xray = xray_steps(std::to_string(kSampled) + "/" + std::to_string(kEvery))});
   const XrayWindow window = xray_steps("200/400");
@@ -112,17 +112,18 @@ void measure(const char* name, const std::function<void()>& work) {
     const double marked = us_since(begun);
     if (window.open(step) != open) {
       switches.push_back(marked);
-      if (steps.size() > 50) (open ? with : without).push_back(median_with_interval(steps).value);
+      if (steps.size() == kSampled - kSettles) (open ? with : without).push_back(median_with_interval(steps).value);
       open = !open, steps.clear();
     }
     const auto begin = Clock::now();
     work();
     cudaStreamSynchronize(nullptr);
-    steps.push_back(us_since(begin));
+    if (const int64_t at = (step - XrayWindow::kFirstStep) % kSampled; step >= XrayWindow::kFirstStep && at >= kSettles) steps.push_back(us_since(begin));
   }
   collector.stop();
   std::vector<double> added;
-  for (size_t i = 0; i < std::min(with.size(), without.size()); ++i) added.push_back(with[i] / without[i] - 1);
+  for (size_t i = 0; i + 1 < with.size() && i + 1 < without.size(); ++i)  // between two stretches without
+    added.push_back(with[i + 1] / ((without[i] + without[i + 1]) / 2) - 1);
   const Interval cost = median_with_interval(added);
   Xray::json()["cost"][name] = {{"step_us_without", median_with_interval(without).value}, {"step_us_with", median_with_interval(with).value},
                                 {"added_share", cost.value}, {"half_width", cost.half_width}, {"turns", added.size()},

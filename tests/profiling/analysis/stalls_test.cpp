@@ -63,6 +63,13 @@ TEST(Stalls, LinesOfAFileAreInOrder) {
     EXPECT_EQ(lines[0].line, 12);
     EXPECT_EQ(lines[2].line, 18);
   }
+  MadeStalls inlined;
+  inlined.add("bias_relu(float*)", 1, "/toolkit/math.h", 64, 99, {{Stall::MathPipe, 70}});
+  const std::vector<StallRow> lines = stalls_of_file(inlined.run.trace, "my.cu");
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0].line, 0);
+  EXPECT_EQ(lines[0].samples, 70u);
+  EXPECT_EQ(sum(lines), 1070u);
   EXPECT_TRUE(stalls_of_file(made.run.trace, "y.cu").empty());
   EXPECT_TRUE(stalls_of_file(made.run.trace, "").empty());
 }
@@ -97,7 +104,7 @@ TEST(Stalls, ATableIsPrintedWithItsLines) {
   EXPECT_EQ(json["windows"][0]["cycles"], 1024);
 }
 
-TEST(Stalls, ARunWithoutSamplesSaysHowToGetThem) {
+TEST(Stalls, ARunWithoutSamplesShowsHowToGetThem) {
   RunData run;
   EXPECT_THAT(to_text(stall_report(run)), HasSubstr("Not sampled yet"));
   run.summary.extra[kXrayKey] = "No X-ray: another profiler is reading them.";

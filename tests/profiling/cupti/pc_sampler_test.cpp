@@ -87,7 +87,10 @@ void stand_in() {
 }
 
 struct Sampler : ::testing::Test {
-  void SetUp() override { g_fake = &cupti, stand_in(); }
+  void SetUp() override {
+    g_fake = &cupti;
+    stand_in();
+  }
   void TearDown() override { g_fake = nullptr; }
   Trace window() {
     sampler.start(context, 12, 21, 1000);

@@ -404,7 +404,7 @@ std::vector<std::string> rows_of(const StallSamples& stalls, const Trace& trace)
   return rows;
 }
 
-TEST_F(RunFile, KeepsSamplesAndAddsThoseOfLaterWindows) {
+TEST_F(RunFile, AddsSamplesOfLaterWindows) {
   Trace whole;
   {
     RunFileWriter writer(path, summary_of_test());

@@ -79,7 +79,7 @@ TEST(StallInsights, SayNothingWithoutEnoughSamples) {
   EXPECT_TRUE(stall_insights(spread.trace).empty()) << "no line stands out";
 }
 
-TEST(StallInsights, CodeWithoutLinesSaysHowToGetThem) {
+TEST(StallInsights, CodeWithoutLinesShowsHowToGetThem) {
   Made made;
   made.add("gemm", 0, Stall::GlobalMemory, 900);
   const std::vector<Insight> found = stall_insights(made.trace);

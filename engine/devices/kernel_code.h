@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 
+#include "engine/executor/device_info.h"
 #include "engine/plan/run_spec.h"
 
 namespace ws {
@@ -11,8 +12,11 @@ namespace ws {
 // which the driver compiles always, counts as well.
 bool driver_compiles_for(const std::string& compute);
 
-// The sentence for a training with these choices on this machine's GPU; empty if nothing must be compiled any more.
-std::string compile_notice(const RunSpec& spec);
-void remember_compiled(const RunSpec& spec);  // a step was made: the kernels of these choices are compiled and kept
+// The sentence for a training with these choices; empty if nothing must be compiled any more.
+std::string compile_notice(const RunSpec& spec, const DeviceInfo& device);
+std::string compile_notice(const RunSpec& spec);  // on this machine's GPU
+// A step was made: the kernels of these choices are compiled and kept.
+void remember_compiled(const RunSpec& spec, const DeviceInfo& device);
+void remember_compiled(const RunSpec& spec);
 
 }  // namespace ws

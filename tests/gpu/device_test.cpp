@@ -1,6 +1,13 @@
 // A machine without a GPU gets a sentence.
 #include <cuda_runtime_api.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "engine/cuda/executor/cuda_executor.h"
 #include "engine/cuda/executor/device_reasons.h"
@@ -63,6 +70,69 @@ TEST(Device, ADriverThatMustCompileIsKnown) {
   spec.exec.device = Device::Cpu;
   EXPECT_EQ(compile_notice(spec), "");
   unsetenv("CUDA_FORCE_PTX_JIT");
+}
+
+// A GPU that is newer than every build of ours.
+DeviceInfo newer_gpu() {
+  DeviceInfo device;
+  device.cuda = true;
+  device.name = "A newer GPU", device.driver = "999.1", device.compute = "99.0";
+  return device;
+}
+
+class CompileNotice : public testing::Test {
+ protected:
+  CompileNotice() { setenv("XDG_CACHE_HOME", folder_.c_str(), 1); }
+  ~CompileNotice() override {
+    unsetenv("XDG_CACHE_HOME");
+    std::filesystem::remove_all(folder_);
+  }
+  std::filesystem::path folder_ = std::filesystem::temp_directory_path() / ("compile_notice_" + std::to_string(getpid()));
+};
+
+TEST_F(CompileNotice, ComesOnceForEachModeAndPrecision) {
+  const DeviceInfo device = newer_gpu();
+  RunSpec spec;
+  EXPECT_THAT(compile_notice(spec, device), testing::HasSubstr("compute capability 99.0"));
+  EXPECT_NE(compile_notice(spec, device), "") << "until a step is made";
+  remember_compiled(spec, device);
+  EXPECT_EQ(compile_notice(spec, device), "");
+  RunSpec other = spec;
+  other.exec.launch = spec.exec.launch == Launch::Graph ? Launch::Eager : Launch::Graph;
+  EXPECT_NE(compile_notice(other, device), "") << "its kernels are others";
+  remember_compiled(other, device);
+  remember_compiled(other, device);
+  EXPECT_EQ(compile_notice(other, device), "");
+  std::ifstream kept(folder_ / "warpsight/compiled_kernels");
+  EXPECT_EQ(std::count(std::istreambuf_iterator<char>(kept), {}, '\n'), 2);
+}
+
+TEST_F(CompileNotice, ComesAgainWithAnotherDriverOrGpu) {
+  DeviceInfo device = newer_gpu();
+  const RunSpec spec;
+  remember_compiled(spec, device);
+  device.driver = "999.2";
+  EXPECT_NE(compile_notice(spec, device), "");
+  device = newer_gpu();
+  device.name = "Another newer GPU";
+  EXPECT_NE(compile_notice(spec, device), "");
+}
+
+TEST_F(CompileNotice, IsNotForTheCpuNorForAGpuWithMachineCode) {
+  RunSpec spec;
+  spec.exec.device = Device::Cpu;
+  EXPECT_EQ(compile_notice(spec, newer_gpu()), "");
+  spec.exec.device = Device::Auto;
+  EXPECT_EQ(compile_notice(spec, DeviceInfo{}), "");
+  DeviceInfo known = newer_gpu();
+  known.compute = "9.0";
+  EXPECT_EQ(compile_notice(spec, known).empty(), cuda::made_for(9, 0));
+}
+
+TEST_F(CompileNotice, ComesAgainWhereNothingCanBeKept) {
+  std::ofstream(folder_) << "a file where the cache's folder should be";
+  remember_compiled({}, newer_gpu());
+  EXPECT_NE(compile_notice({}, newer_gpu()), "");
 }
 
 // What the driver answers, and what a person reads then.

@@ -1,4 +1,18 @@
 # Finds the CUDA toolkit and picks the architectures: the architecture of the machine's GPU, or a short list that ends in PTX.
+
+# GPUs of version 8.x run the PTX of 8.0: it is made once and assembled for each of them. CMake would make it for each.
+# Sets WARPSIGHT_ASSEMBLE, the compiler's options for those that CMAKE_CUDA_ARCHITECTURES then leaves out.
+macro(warpsight_share_ptx)
+  set(WARPSIGHT_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES})
+  set(WARPSIGHT_ASSEMBLE "")
+  foreach(_more IN ITEMS 86 89)
+    if("80-real" IN_LIST CMAKE_CUDA_ARCHITECTURES AND "${_more}-real" IN_LIST CMAKE_CUDA_ARCHITECTURES)
+      list(REMOVE_ITEM CMAKE_CUDA_ARCHITECTURES ${_more}-real)
+      list(APPEND WARPSIGHT_ASSEMBLE --generate-code=arch=compute_80,code=sm_${_more})
+    endif()
+  endforeach()
+endmacro()
+
 set(WARPSIGHT_HAVE_CUDA OFF)
 if(WARPSIGHT_CUDA)
   include(CheckLanguage)
@@ -15,6 +29,7 @@ if(WARPSIGHT_CUDA)
         set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
       endif()
     endif()
+    warpsight_share_ptx()
     enable_language(CUDA)
     if(NOT CMAKE_CUDA20_COMPILE_FEATURES)  # CMake before 3.26 does not know that nvcc speaks it
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
@@ -32,7 +47,7 @@ endif()
 
 # The architectures of the build, with a comma between them. "native" becomes the architectures of the machine's GPUs.
 function(warpsight_made_for out)
-  set(_made_for ${CMAKE_CUDA_ARCHITECTURES})
+  set(_made_for ${WARPSIGHT_ARCHITECTURES})
   if(_made_for STREQUAL "native")
     find_program(NVIDIA_SMI nvidia-smi)
     if(NVIDIA_SMI)

@@ -36,6 +36,10 @@ endforeach()
 target_compile_options(warpsight_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${_cuda_warnings}>
   $<$<AND:$<BOOL:${WARPSIGHT_WARNINGS_ARE_ERRORS}>,$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<BOOL:$<TARGET_PROPERTY:WARPSIGHT_CUDA_WARNINGS_STAY>>>>:--Werror=all-warnings>)
+foreach(_option IN LISTS WARPSIGHT_ASSEMBLE)
+  target_compile_options(warpsight_flags INTERFACE
+    $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:CUDA_ARCHITECTURES>,90a-real>>>:${_option}>)
+endforeach()
 if(WARPSIGHT_SANITIZE)
   list(JOIN WARPSIGHT_SANITIZE "," _sanitizers)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${_sanitizers}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)

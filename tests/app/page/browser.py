@@ -36,7 +36,7 @@ class Browser:
         targets = self.call("Target.getTargets")["targetInfos"]
         page = next(target for target in targets if target["type"] == "page")
         self.session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
+        for domain in ("Page", "Runtime", "Log", "Network", "Performance"):
             self.call(domain + ".enable")
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
@@ -103,6 +103,10 @@ class Browser:
         return self.ask("new Promise((done, failed) => { const begin = performance.now(); const look = () => {"
                         f" if ({condition}) done(true); else if (performance.now() - begin > 60000) failed('never: ' + {json.dumps(condition)});"
                         " else setTimeout(look, 5); }; look(); })")
+
+    def processor_s(self):
+        """The processor time of the page's process, which other programs of this machine do not lengthen."""
+        return next(one["value"] for one in self.call("Performance.getMetrics")["metrics"] if one["name"] == "ProcessTime")
 
     def key(self, key, **more):
         text = {"text": key} if len(key) == 1 else {}

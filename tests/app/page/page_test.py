@@ -348,17 +348,22 @@ def a_million_spans(chromium):
     run("report", "--interactive", "large.json.gz", "--out", "large.html")
     size = os.path.getsize("large.html")
     assert size < 15e6, size
+    begin = chromium.processor_s()
     chromium.open("large.html", "#tab=timeline")
     chromium.until("performance.getEntriesByName('first picture').length > 0")
+    first_cpu = chromium.processor_s() - begin
     first = chromium.ask("performance.getEntriesByName('first picture')[0].startTime")
     chromium.until("page.timelines[0].lanes.every(lane => lane.spans)")
     loaded = chromium.ask("performance.now()")
+    begin = chromium.processor_s()
     frames = chromium.ask("new Promise(done => { const t = page.timelines[0]; t.show(0, t.data.end / 3); let n = 0; const begin = performance.now();"
                           " const frame = () => { t.from += 1e6; t.to += 1e6; page.stage.draw(); if (++n < 100) setTimeout(frame, 0); else done(1000 * n / (performance.now() - begin)); }; frame(); })")
-    print(f"a million spans: {size / 1e6:.1f} MB, first picture after {first:.0f} ms, all spans after {loaded:.0f} ms, {frames:.0f} pictures a second while panning")
-    slow = float(os.environ.get("WARPSIGHT_QUIET", "0")) == 0
-    assert first < (4000 if slow else 1000), first
-    assert frames > (12 if slow else 50), frames
+    frames_cpu = 100 / (chromium.processor_s() - begin)
+    print(f"a million spans: {size / 1e6:.1f} MB, first picture after {first:.0f} ms (processor: {1000 * first_cpu:.0f} ms), all spans after {loaded:.0f} ms, "
+          f"{frames:.0f} pictures a second while panning ({frames_cpu:.0f} a second of the processor)")
+    assert first_cpu < 1 and frames_cpu > 50, (first_cpu, frames_cpu)
+    if float(os.environ.get("WARPSIGHT_QUIET", "0")):  # nothing else runs here: the time on the clock is the page's
+        assert first < 1000 and frames > 50, (first, frames)
     assert not chromium.complaints(), chromium.complaints()
 
 

@@ -295,13 +295,13 @@ bool of_a_gpu(const Trace& trace) {
 
 }  // namespace
 
-std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by, SpanKind kind) {
+std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by, SpanKind kind, bool in_steps) {
   Grouping grouping{trace, by, {}};
   std::unordered_map<uint64_t, Group> groups;
   for (const Track& track : trace.tracks()) {
     if (kind == SpanKind::Kernel && track.kind == TrackKind::Inner) continue;
     each_span(track, begin, end, [&](const Span& span) {
-      if (span.span_kind() != kind) return;
+      if (span.span_kind() != kind || (in_steps && span.step == 0)) return;
       auto [at, fresh] = groups.try_emplace(grouping.number(span));
       add_span(at->second, fresh, trace, grouping, span);
     });
@@ -317,13 +317,13 @@ std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end
   return rows;
 }
 
-std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by) {
+std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by, bool in_steps) {
   if (!of_a_gpu(trace)) {
-    std::vector<KernelRow> ops = kernel_table(trace, begin, end, by, SpanKind::Op);
+    std::vector<KernelRow> ops = kernel_table(trace, begin, end, by, SpanKind::Op, in_steps);
     return ops.empty() ? with_callers(range_table(trace, begin, end, by), trace, {begin, end}, by) : ops;
   }
-  std::vector<KernelRow> rows = with_callers(kernel_table(trace, begin, end, by), trace, {begin, end}, by);
-  std::vector<KernelRow> graphs = kernel_table(trace, begin, end, GroupBy::Name, SpanKind::GraphRun);
+  std::vector<KernelRow> rows = with_callers(kernel_table(trace, begin, end, by, SpanKind::Kernel, in_steps), trace, {begin, end}, by);
+  std::vector<KernelRow> graphs = kernel_table(trace, begin, end, GroupBy::Name, SpanKind::GraphRun, in_steps);
   if (graphs.empty()) return rows;
   rows.insert(rows.end(), std::make_move_iterator(graphs.begin()), std::make_move_iterator(graphs.end()));
   give_shares(rows);

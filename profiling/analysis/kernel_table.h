@@ -39,13 +39,14 @@ struct KernelRow {
 };
 
 // Largest total first. Includes spans of one kind on all tracks, except kernels drawn inside a resident kernel.
+// `in_steps`: only spans that have the number of a step.
 std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name,
-                                    SpanKind kind = SpanKind::Kernel);
+                                    SpanKind kind = SpanKind::Kernel, bool in_steps = false);
 
 // What used the GPU's time: kernels, and graphs recorded as a whole (kind GraphRun, one row per graph for every
 // grouping). For a CPU-only trace: its ops, or the program's ranges if there are no ops. Excludes marks that a host
 // made during a capture.
-std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name);
+std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name, bool in_steps = false);
 void add_occupancy(std::vector<KernelRow>& rows, const DeviceLimits& card);
 
 // "void cutlass::Kernel<float, 4>(Params)" → "Kernel".

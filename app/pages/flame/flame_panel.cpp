@@ -14,6 +14,7 @@
 #include "app/text/units.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/marked_steps.h"
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/whole_file.h"
@@ -24,17 +25,6 @@ namespace {
 
 constexpr int kSoonMs = 150, kLiveMs = 1000;
 constexpr FlameTime kTimes[] = {FlameTime::InSteps, FlameTime::Host, FlameTime::WhileGpuWaited, FlameTime::Launched};
-
-// From the first step to the last: a program's start often takes longer. Empty if it has no steps.
-TimeRange steps_of(const Run& run) {
-  TimeRange range{prof::kAlways, -prof::kAlways};
-  for (const prof::Track& track : run.trace.tracks())
-    if (track.kind == prof::TrackKind::Steps)
-      prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& step) {
-        range = {std::min(range.begin, step.start), std::max(range.end, step.end())};
-      });
-  return range.begin < range.end ? range : TimeRange{};
-}
 
 }  // namespace
 
@@ -109,7 +99,7 @@ FlameTime FlamePanel::time() const {
 
 bool FlamePanel::offers(FlameTime time) const {
   if (!run_ || time == FlameTime::Host) return time == FlameTime::Host;
-  if (time == FlameTime::InSteps) return steps_of(*run_).length() > 0 && prof::has_samples(run_->trace);
+  if (time == FlameTime::InSteps) return marked_steps(run_->trace).length() > 0 && prof::has_samples(run_->trace);
   return time == FlameTime::WhileGpuWaited ? prof::used_gpu(run_->trace) : prof::has_launch_stacks(run_->trace);
 }
 
@@ -131,7 +121,7 @@ std::optional<TimeRange> FlamePanel::selected() const {
 
 TimeRange FlamePanel::range() const {
   if (const auto part = selected()) return *part;
-  return time() == FlameTime::InSteps ? steps_of(*run_) : TimeRange{-prof::kAlways, prof::kAlways};
+  return time() == FlameTime::InSteps ? marked_steps(run_->trace) : TimeRange{-prof::kAlways, prof::kAlways};
 }
 
 prof::WorkingStacks FlamePanel::stacks() const {

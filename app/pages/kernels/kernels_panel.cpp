@@ -18,6 +18,7 @@
 #include "app/timeline/time_scale.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/card_limits.h"
+#include "app/workspace/marked_steps.h"
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
@@ -121,6 +122,8 @@ bool holds(const prof::Track& track, prof::SpanKind kind) {
   return kind == prof::SpanKind::Phase ? track.kind == prof::TrackKind::Ranges : is_work(track);
 }
 
+QString part_text(bool whole) { return whole ? QObject::tr("Whole run") : QObject::tr("In the steps"); }
+
 bool calls_from(const prof::OpInfo& op, const std::string& line) {
   return std::ranges::any_of(prof::stack_of(op), [&](const prof::CodeFrame& frame) { return prof::place_text(frame) == line; });
 }
@@ -189,6 +192,12 @@ void KernelsPanel::buildTable(Pane* pane) {
     menu->addAction(tr(g.text), this, [this, g] { by_ = g.by; group_->setText(tr(g.text)); refresh(); });
   group_->setMenu(menu);
   pane->addOption(group_);
+  part_ = option_button(tr("Which part of the run"), pane);
+  auto* parts = new QMenu(part_);
+  for (const bool whole : {false, true}) parts->addAction(part_text(whole), this, [this, whole] { showWholeRun(whole); });
+  part_->setMenu(parts);
+  part_->setFixedWidth(part_->fontMetrics().horizontalAdvance(part_text(false)) + 32);  // it never moves what stands beside it
+  pane->addOption(part_);
   model_.setTable(table_of({}, by_));
   sorted_.setSourceModel(&model_);
   sorted_.setSortRole(kSortRole);
@@ -305,10 +314,29 @@ void KernelsPanel::showEvent(QShowEvent* event) {
   refresh();
 }
 
+void KernelsPanel::showWholeRun(bool whole) {
+  whole_ = whole;
+  refresh();
+}
+
+bool KernelsPanel::own() const { return run_ && run_->origin != RunOrigin::Imported && !run_->recording; }
+
+// Something ran outside of the steps: matrix products that were tried, evaluations. Of a recorded program, before them.
+bool KernelsPanel::hasOtherWork() const {
+  const TimeRange steps = run_ ? marked_steps(run_->trace) : TimeRange();
+  if (steps.length() == 0) return false;
+  bool in = false, out = false;
+  for (const prof::Track& track : run_->trace.tracks())
+    if (is_work(track))
+      for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && !(in && out); ++block)
+        for (const prof::Span& span : block->spans) (own() ? span.step == 0 : span.start < steps.begin) ? out = true : in = true;
+  return in && out;
+}
+
 // The newest spans: a table over a whole long run would block the window.
 TimeRange KernelsPanel::lookedAt() const {
   const prof::Trace& trace = run_->trace;
-  prof::TimeNs begin = trace.first_time();
+  prof::TimeNs begin = inSteps() && !own() ? marked_steps(trace).begin : trace.first_time();
   for (const prof::Track& track : trace.tracks()) {
     if (!is_work(track)) continue;
     size_t seen = 0;
@@ -330,14 +358,17 @@ void KernelsPanel::refresh() {
   const std::string key = chosen ? chosen->key : std::string();
   std::vector<prof::KernelRow> rows;
   bool whole = true;
+  has_other_work_ = hasOtherWork();
   if (run_) {
     const TimeRange range = lookedAt();
-    whole = range.begin <= run_->trace.first_time();
-    rows = prof::work_table(run_->trace, range.begin, range.end, by_);
+    whole = range.begin <= (inSteps() && !own() ? marked_steps(run_->trace).begin : run_->trace.first_time());
+    rows = prof::work_table(run_->trace, range.begin, range.end, by_, inSteps() && own());
     const auto limits = card_limits(*run_);
     card_known_ = limits.has_value();
     if (limits) prof::add_occupancy(rows, *limits);
   }
+  part_->setEnabled(has_other_work_);
+  part_->setText(part_text(!inSteps()));
   const size_t count = rows.size();
   table_->setVisible(count > 0), below_->setVisible(count > 0), empty_->setVisible(count == 0);
   const QString reason =
@@ -355,7 +386,7 @@ void KernelsPanel::refresh() {
   model_.setTable(table_of(rows_, by_));
   const QString note = !run_        ? tr("No run is chosen")
                        : count == 0 ? tr("No kernel was traced in this run")
-                       : whole      ? tr("%1 · whole run").arg(run_->title)
+                       : whole      ? run_->title + " · " + (!inSteps() ? tr("whole run") : own() ? tr("in the steps") : tr("from the first step on"))
                                     : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans));
   top_->setTitle(ranges ? tr("Modules and ops") : tr("Kernels"), note);
   int again = 0;
@@ -416,7 +447,7 @@ void KernelsPanel::showInstances(std::vector<prof::FoundSpan> spans, bool own) {
 void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
   const prof::Trace& trace = run_->trace;
   const auto belongs = [&](const prof::Span& s) {
-    if (s.span_kind() != row.kind) return false;
+    if (s.span_kind() != row.kind || (inSteps() && own() && s.step == 0)) return false;
     if (row.kind == prof::SpanKind::GraphRun) return s.name == row.name;
     const prof::OpInfo *op = op_of(trace, s.op), *own = op_of(trace, row.op);
     switch (by_) {
@@ -453,7 +484,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
                                    (bins.log_x ? tr(" · log axis") : QString());
   histogram_->setData(std::move(bins), theme().of(row.meaning));
   const size_t kept = std::min(kInstances, all.size());
-  const bool own = run_->origin != RunOrigin::Imported && !run_->recording;
+  const bool own = this->own();
   // Training steps first: evaluations and tries have larger batches, and their executions would fill the top of the list.
   const auto outside = [own](const prof::FoundSpan& one) { return own && one.span.step == 0; };
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),

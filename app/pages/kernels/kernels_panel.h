@@ -40,6 +40,7 @@ class KernelsPanel : public QWidget {
   QByteArray columns() const;               // the user's choice; empty: default columns
   void setColumns(const QByteArray& chosen);
   void refresh();
+  void showWholeRun(bool whole);  // what ran outside of the steps, too
 
  protected:
   void showEvent(QShowEvent*) override;
@@ -51,6 +52,9 @@ class KernelsPanel : public QWidget {
   std::vector<int> usualColumns() const;
   void fitColumns();
   void drillDown();
+  bool own() const;  // a training of this program: its work has the numbers of the steps
+  bool inSteps() const { return !whole_ && has_other_work_; }
+  bool hasOtherWork() const;
   TimeRange lookedAt() const;
   bool showSamples(const prof::KernelRow& row);
   void showSource(const prof::KernelRow& row, TimeRange range);
@@ -69,7 +73,7 @@ class KernelsPanel : public QWidget {
   HistogramView* histogram_;
   SourceView* source_;  // hidden for a kernel that has no line
   Pane *top_, *below_;
-  QPushButton* group_;
+  QPushButton *group_, *part_;
   QMenu* column_menu_;
   std::vector<QAction*> column_actions_;  // by column; the name column has none
   std::vector<int> chosen_;               // columns; empty: default columns
@@ -77,6 +81,7 @@ class KernelsPanel : public QWidget {
   QLabel* empty_;
   QTimer refresh_;
   bool launched_ = true;  // the rows have grid sizes
+  bool whole_ = false, has_other_work_ = false;
   bool calls_known_ = false;  // the rows have times with calls
   bool card_known_ = true;
   prof::GroupBy by_ = prof::GroupBy::Name;

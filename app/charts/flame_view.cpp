@@ -4,6 +4,8 @@
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 
 #include "app/text/units.h"
 #include "app/widgets/theme.h"
@@ -12,7 +14,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kRow = 19, kNarrowest = 1, kMargin = 6;
+constexpr double kRow = 19, kNarrowest = 1, kMargin = 6, kTop = 26;  // above the blocks: the legend
 
 QString name_of(const prof::FlameNode& node) { return QString::fromStdString(node.function); }
 
@@ -83,7 +85,7 @@ void FlameView::layOut() {
   if (!tree_.empty()) {
     const double width = this->width() - 2 * kMargin;
     for (uint32_t at = zoomed_;; at = tree_[at].parent) {
-      blocks_.push_back({at, QRectF(kMargin, kMargin + kRow * tree_[at].depth, width, kRow - 1)});
+      blocks_.push_back({at, QRectF(kMargin, kTop + kRow * tree_[at].depth, width, kRow - 1)});
       if (at == 0) break;
     }
     layOutInside(zoomed_, kMargin, width);
@@ -99,7 +101,7 @@ void FlameView::layOutInside(uint32_t node, double left, double width) {
   for (const uint32_t inner : tree_[node].inside) {
     const double part = all > 0 ? weight(tree_[inner]) / all * width : 0;
     if (part < kNarrowest) continue;
-    blocks_.push_back({inner, QRectF(left, kMargin + kRow * tree_[inner].depth, part, kRow - 1)});
+    blocks_.push_back({inner, QRectF(left, kTop + kRow * tree_[inner].depth, part, kRow - 1)});
     layOutInside(inner, left, part);
     left += part;
   }
@@ -153,6 +155,38 @@ QString FlameView::tip(uint32_t index) const {
   return text;
 }
 
+std::vector<FlameView::LegendEntry> FlameView::legend() const {
+  const Theme& t = theme();
+  if (difference_) return {{tr("less time"), mixed(t.better, t.base, 0.7)}, {tr("more time"), mixed(t.worse, t.base, 0.7)}, {tr("alike"), mixed(t.secondary, t.base, 0.35)}};
+  std::map<std::string, std::pair<double, QColor>> time;  // by package or file
+  for (const prof::FlameNode& node : tree_)
+    if (!node.path.empty()) {
+      auto& [ns, colour] = time[prof::module_of_path(node.path)];
+      ns += node.alone, colour = this->colour(node);
+    }
+  std::vector<std::pair<std::string, std::pair<double, QColor>>> most(time.begin(), time.end());
+  std::ranges::stable_sort(most, std::greater<>{}, [](const auto& entry) { return entry.second.first; });
+  constexpr size_t kNamed = 7;
+  std::vector<LegendEntry> entries;
+  for (size_t i = 0; i < std::min(kNamed, most.size()); ++i) entries.push_back({QString::fromStdString(most[i].first), most[i].second.second});
+  if (!entries.empty()) entries.push_back({tr("strong: your files · pale: libraries"), {}});
+  return entries;
+}
+
+// As many entries as fit, whole.
+void FlameView::paintLegend(QPainter& painter) const {
+  constexpr double kSwatch = 10, kGap = 5, kBetween = 14;
+  double x = kMargin;
+  painter.setPen(theme().secondary);
+  for (const LegendEntry& entry : legend()) {
+    const double swatch = entry.colour.isValid() ? kSwatch + kGap : 0, text = QFontMetricsF(painter.font()).horizontalAdvance(entry.text);
+    if (x + swatch + text > width() - kMargin) return;
+    if (swatch > 0) painter.fillRect(QRectF(x, (kTop - kSwatch) / 2, kSwatch, kSwatch), entry.colour);
+    painter.drawText(QRectF(x + swatch, 0, text + 1, kTop), Qt::AlignVCenter, entry.text);
+    x += swatch + text + kBetween;
+  }
+}
+
 void FlameView::paintBlock(QPainter& painter, const Block& block) const {
   const Theme& t = theme();
   const prof::FlameNode& node = tree_[block.node];
@@ -181,6 +215,7 @@ void FlameView::paintEvent(QPaintEvent*) {
     painter.setPen(theme().quiet);
     return painter.drawText(rect().adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
   }
+  paintLegend(painter);
   for (const Block& block : blocks_) paintBlock(painter, block);
 }
 

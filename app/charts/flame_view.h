@@ -1,6 +1,7 @@
 // A flame graph: the width of a block is time, and a caller stands above the functions it calls. A click makes a
 // function as wide as the view. Escape, or a click above the function, goes back.
 #pragma once
+#include <QColor>
 #include <QWidget>
 #include <vector>
 
@@ -22,6 +23,11 @@ class FlameView : public QWidget {
   uint32_t zoomed() const { return zoomed_; }
   const prof::FlameTree& tree() const { return tree_; }
   QRectF placeOf(uint32_t node) const;  // empty if too narrow, or outside the zoom
+  struct LegendEntry {
+    QString text;
+    QColor colour;  // not valid: text alone
+  };
+  std::vector<LegendEntry> legend() const;  // what the colours mean: the packages and files of most time first
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return {320, 120}; }
 
@@ -51,6 +57,7 @@ class FlameView : public QWidget {
   QColor colour(const prof::FlameNode& node) const;
   QString tip(uint32_t node) const;
   void paintBlock(QPainter& painter, const Block& block) const;
+  void paintLegend(QPainter& painter) const;
 
   prof::FlameTree tree_;
   std::vector<Block> blocks_;

@@ -58,6 +58,7 @@ class FlameTest : public QObject {
   void kernelsStandInTheStackThatLaunchedThem();
   void theStepsAreShownBeforeTheStartOfTheProgram();
   void threadsThatWaitAreNotShownButCounted();
+  void theLegendNamesTheColours();
 };
 
 void FlameTest::threadsThatWaitAreNotShownButCounted() {
@@ -86,6 +87,17 @@ void FlameTest::functionsAreAsWideAsTheirTime() {
   QVERIFY(std::abs(hot.width() + read.width() - main.width()) < 1);
   QVERIFY(hot.top() > main.top());
   QVERIFY(!hot.intersects(read));
+}
+
+void FlameTest::theLegendNamesTheColours() {
+  ShownFlames shown;
+  const auto legend = shown.panel.view()->legend();
+  QCOMPARE(legend.size(), size_t(3));
+  QCOMPARE(legend[0].text, QString("train.py"));  // the most time first
+  QCOMPARE(legend[1].text, QString("io.py"));
+  QVERIFY(legend[0].colour.isValid() && legend[0].colour != legend[1].colour);
+  QVERIFY(!legend[2].colour.isValid());
+  QVERIFY2(shown.place("hot").top() > 20, "the blocks stand below it");
 }
 
 void FlameTest::aClickZoomsAndEscapeGoesBack() {

@@ -152,6 +152,11 @@ Found memory_peak(const RunFacts& f) {
                    Meaning::Allocation});
 }
 
+// The bars show the step, so its share stands there too.
+std::string share_of_kernels(const RunFacts& f, const prof::KernelRow& row) {
+  return percent(row.share, 0) + " of the kernel time, " + percent(row.share * f.kernel_us() / f.step_us, 0) + " of a step";
+}
+
 Found low_occupancy(const RunFacts& f) {
   if (one_kernel_runs_steps(f)) return {};  // with one block a multiprocessor, by design
   for (size_t i = 0; i < f.kernels.size() && i < f.occupancy.size(); ++i) {
@@ -160,7 +165,7 @@ Found low_occupancy(const RunFacts& f) {
     if (row.share < 0.3 || f.occupancy[i] < 0 || f.occupancy[i] >= 0.25 || f.kernel_us() < 0.5 * f.step_us) continue;
     return Insight{
         "low occupancy",
-        row.key + " takes " + percent(row.share, 0) + " of the kernel time in a step, at " +
+        row.key + " takes " + share_of_kernels(f, row) + ", at " +
             percent(f.occupancy[i], 0) + " occupancy",
         std::to_string(row.detail.registers) + " registers a thread and " +
             std::to_string((row.detail.static_shared + row.detail.dynamic_shared) / 1024) +
@@ -182,7 +187,7 @@ Found heaviest_layer(const RunFacts& f) {
   const prof::KernelRow& row = *std::ranges::find_if(f.layers, is_layer);
   if (row.share < kMost || f.kernel_us() < 0.5 * f.step_us) return {};
   return Insight{"one layer",
-                 "layer " + row.key + " takes " + percent(row.share, 0) + " of the kernel time in a step",
+                 "layer " + row.key + " takes " + share_of_kernels(f, row),
                  "Forward and backward phase together. Fewer channels there, or a stride or a pool before it, save more than a change of any "
                  "other layer. Kernels shows its kernels when it groups by layer.",
                  {},
@@ -279,12 +284,14 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu) {
 }
 
 RunFacts facts_for(const Insight& insight, const RunFacts& run) {
-  if (insight.step_us <= 0) return run;
+  const bool of_step = insight.step_us > 0, of_program = run.whole_trace && insight.share > 0;
+  if (!of_step && !of_program) return run;
   RunFacts facts = run;
-  facts.step_us = insight.step_us, facts.whole_trace = facts.of_steps = false;
+  if (of_step) facts.step_us = insight.step_us, facts.whole_trace = facts.of_steps = false;
+  const double part = of_step ? insight.part_us : std::min(1.0, insight.share) * run.step_us;
   std::fill(std::begin(facts.part_us), std::end(facts.part_us), 0.0);
-  facts.part_us[static_cast<size_t>(insight.look_at)] = insight.part_us;
-  facts.part_us[static_cast<size_t>(prof::Meaning::Other)] = insight.step_us - insight.part_us;
+  facts.part_us[static_cast<size_t>(insight.look_at)] = part;
+  facts.part_us[static_cast<size_t>(prof::Meaning::Other)] += facts.step_us - part;
   return facts;
 }
 

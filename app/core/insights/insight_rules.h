@@ -50,10 +50,11 @@ struct Insight {
   prof::TimeRange around = {};                              // time range to show with it
   double cost_ns = 0;                                       // for rules that judge a whole trace
   double part_us = 0, step_us = 0;                          // for rules on the mean step of all ranks: the part of it
+  double share = 0;                                         // for rules on a whole program: of its time, as the headline says
   std::string edits = {};                                   // of `whatif`, that do what the advice says; empty if none can
   Interval saves_us = {};                                   // what they save, by predict_savings(); NaN without a prediction
 };
-RunFacts facts_for(const Insight& insight, const RunFacts& run);  // what its bars show: of the run, or of the mean step of all ranks
+RunFacts facts_for(const Insight& insight, const RunFacts& run);  // what its bars show: the run, the mean step of all ranks, or its share
 
 std::vector<Insight> insights(const RunFacts& facts);  // largest gain first
 

@@ -331,7 +331,7 @@ class Program {
   Insight insight(const char* rule, std::string headline, std::string why, prof::Meaning meaning, const Cost& cost, const std::string& edits = {}) const {
     Insight found{rule, std::move(headline), std::move(why), {}, 0, meaning};
     found.edits = edits;
-    found.cost_ns = static_cast<double>(cost.time);
+    found.cost_ns = static_cast<double>(cost.time), found.share = part_of_time(cost.time);
     found.place = cost.longest;
     if (cost.longest) {
       const Span& span = cost.longest->span;
@@ -350,7 +350,7 @@ class Program {
     const auto data = std::ranges::find(parts, prof::PartKind::HostData, [](const auto& part) { return part.id.kind; });
     const TimeNs ns = data == parts.end() ? 0 : data->ns;
     const double part = static_cast<double>(ns) / static_cast<double>(split.wall());
-    waits.time = static_cast<TimeNs>(part * static_cast<double>(traced_ns()));
+    waits.time = static_cast<TimeNs>(part * static_cast<double>(ranks_ * traced_ns()));
     return text(ns, static_cast<uint64_t>(split.steps)) + ", " + percent(part, 0) + " of a step";
   }
 
@@ -403,7 +403,7 @@ class Program {
     if (in_windows && gpu_never_idles()) return {};  // it costs nothing that the host waits
     const size_t cut = most->first.find('\n');
     const bool copies = most->first.substr(cut + 1) == "aten::copy_";
-    return insight("waits by a line",
+    Insight found = insight("waits by a line",
                    most->first.substr(0, cut) + does(most->first.substr(cut + 1)) + ": it waits " +
                        text(most->second.time, most->second.count) + " each time, " +
                        (in_windows ? share(most->second.time) : percent(untraced_share, 0) + " of the time between trace windows"),
@@ -412,6 +412,8 @@ class Program {
                           : "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
                             "and read it every hundred steps.",
                    prof::Meaning::Sync, most->second, "no sync line " + most->first.substr(0, cut));
+    if (!in_windows) found.share = 0;  // the bars show the time in trace windows
+    return found;
   }
 
   bool gpu_never_idles() const {

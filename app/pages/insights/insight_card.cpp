@@ -67,7 +67,7 @@ QString EvidenceBars::nameOf(RowKind kind) const {
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
   host_idles_gpu_ = false;
-  look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps;
+  look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, of_itself_ = of_ranks_ || (facts.whole_trace && insight.share > 0), whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps;
   const bool judges_trace = insight.cost_ns > 0 && insight.step_us <= 0 && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
@@ -76,7 +76,7 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
     // A program without a GPU has nothing to split here.
     const bool idle_only = whole_trace_ && now.parts.size() == 1 && now.parts[0].meaning == Meaning::Idle;
     // Inside of steps, a GPU without work has launch gaps.
-    const bool inside = whole_trace_ && facts.part(Meaning::Launch) > facts.part(Meaning::Idle);
+    const bool inside = whole_trace_ && !of_itself_ && facts.part(Meaning::Launch) > facts.part(Meaning::Idle);
     host_idles_gpu_ = inside && look_at_ == Meaning::Idle;
     if (host_idles_gpu_) look_at_ = Meaning::Launch;
     if (!idle_only) rows_.push_back(std::move(now));
@@ -137,10 +137,10 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     if (part.meaning != look_at_) continue;
     painter.setPen(theme().secondary);
     painter.setFont(ui_font(11));
-    const QString name = host_idles_gpu_                                 ? tr("GPU without work")
+    const QString name = of_itself_                                      ? tr("this")
+                         : host_idles_gpu_                               ? tr("GPU without work")
                          : whole_trace_ && part.meaning == Meaning::Idle ? tr("idle, host outside CUDA")
                          : whole_trace_ && part.meaning == Meaning::Sync ? tr("sync while no kernel runs")
-                         : of_ranks_                                     ? tr("this")
                                                                          : ws::app::meaning_name(part.meaning);
     const QString share = part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us));
     const QString words = whole_trace_ ? tr("%1: %2, %3 % of the time") : tr("%1: %2, %3 % of the step");

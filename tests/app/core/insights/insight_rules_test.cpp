@@ -125,6 +125,21 @@ TEST(Insights, LowOccupancyIsNoAdviceForAKernelThatTransfersGradients) {
   EXPECT_THAT(named(insights(f), "low occupancy").headline, testing::HasSubstr("output_layer_kernel"));
 }
 
+// The headline names a share, so its bar has the same.
+TEST(Insights, TheBarsHaveTheShareOfTheHeadline) {
+  RunFacts program;
+  program.whole_trace = true, program.step_us = 500;
+  program.part_us[static_cast<size_t>(Meaning::Idle)] = 495, program.part_us[static_cast<size_t>(Meaning::Matrix)] = 5;
+  Insight waits{"waits for data", "the step waits for data: 77 % of a step"};
+  waits.look_at = Meaning::Idle, waits.share = 0.77;
+  const RunFacts shown = facts_for(waits, program);
+  EXPECT_DOUBLE_EQ(shown.part(Meaning::Idle), 0.77 * 500);
+  EXPECT_DOUBLE_EQ(shown.part(Meaning::Idle) + shown.part(Meaning::Other), 500);
+  EXPECT_DOUBLE_EQ(shown.part(Meaning::Matrix), 0);
+  waits.share = 0;
+  EXPECT_DOUBLE_EQ(facts_for(waits, program).part(Meaning::Idle), 495);
+}
+
 TEST(Insights, NamesTheLayerThatTakesMostOfTheKernels) {
   RunFacts f;
   f.gpu = true, f.step_us = 100, f.kernels_per_step = 10;
@@ -135,7 +150,7 @@ TEST(Insights, NamesTheLayerThatTakesMostOfTheKernels) {
     row.key = name, row.share = share, row.meaning = Meaning::Matrix;
     f.layers.push_back(row);
   }
-  EXPECT_EQ(named(insights(f), "one layer").headline, "layer conv2 takes 45 % of the kernel time in a step");
+  EXPECT_EQ(named(insights(f), "one layer").headline, "layer conv2 takes 45 % of the kernel time, 41 % of a step");
   f.layers[1].share = 0.3;
   EXPECT_THAT(rules(f), testing::Not(testing::Contains("one layer")));
   f.layers[1].share = 0.45, f.layers.resize(4);

@@ -87,7 +87,7 @@ Table plan_rows(const Plan& plan, const PlanTimes& times) {
   using Kind = Table::Kind;
   Table table{{{"number", "#", "", Kind::Count}, {"op", "op", "", Kind::Text}, {"reads", "reads", "", Kind::Text},
                {"writes", "writes", "", Kind::Text}, {"bytes", "bytes", "", Kind::Bytes}, {"flop", "FLOP", "", Kind::Significant},
-               {"mean_us", "mean", "µs", Kind::Time}}, {}};
+               {"us", times.means ? "mean" : "median", "µs", Kind::Time}}, {}};
   std::string heading;
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     if (const std::string next = heading_of(plan, plan.ops[i]); next != heading)
@@ -122,16 +122,20 @@ std::vector<prof::OpTag> op_tags(const Plan& plan, const prof::Trace& trace) {
 }
 
 std::map<prof::OpTag, OpTime> op_times(const prof::Trace& trace, size_t newest_spans) {
-  std::map<prof::OpTag, OpTime> times;
+  std::map<prof::OpTag, std::vector<uint64_t>> durations;
   for (const prof::Track* track : work_tracks(trace)) {
     size_t seen = 0;
     for (auto block = track->blocks.rbegin(); block != track->blocks.rend() && seen < newest_spans; ++block)
       for (const prof::Span& span : block->spans) {
         ++seen;
-        if (span.op == prof::kNoOp) continue;
-        OpTime& time = times[span.op];
-        ++time.count, time.total_ns += static_cast<int64_t>(span.duration);
+        if (span.op != prof::kNoOp) durations[span.op].push_back(span.duration);
       }
+  }
+  std::map<prof::OpTag, OpTime> times;
+  for (auto& [op, ns] : durations) {
+    const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);
+    std::ranges::nth_element(ns, middle);
+    times[op] = {ns.size(), static_cast<double>(*middle) * 1e-3};
   }
   return times;
 }
@@ -139,12 +143,13 @@ std::map<prof::OpTag, OpTime> op_times(const prof::Trace& trace, size_t newest_s
 PlanTimes plan_times(const Plan& plan, const prof::Trace& trace) {
   PlanTimes times{std::vector<double>(plan.ops.size(), 0.0)};
   for (const prof::InnerPart& part : prof::InnerParts(trace).all()) add_part(times, plan, trace, part);
-  if (times.waits_us > 0 || std::ranges::any_of(times.us, [](double us) { return us > 0; })) return times;
+  times.means = times.waits_us > 0 || std::ranges::any_of(times.us, [](double us) { return us > 0; });
+  if (times.means) return times;
   const auto measured = op_times(trace);
   const auto tags = op_tags(plan, trace);
   for (size_t i = 0; i < tags.size(); ++i)
     if (const auto time = measured.find(tags[i]); tags[i] != prof::kNoOp && time != measured.end())
-      times.us[i] = time->second.us();
+      times.us[i] = time->second.us;
   return times;
 }
 

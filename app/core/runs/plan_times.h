@@ -13,18 +13,18 @@ namespace ws::app {
 std::vector<prof::OpTag> op_tags(const Plan& plan, const prof::Trace& trace);
 
 struct OpTime {
-  uint64_t count = 0;
-  int64_t total_ns = 0;
-  double us() const { return count ? static_cast<double>(total_ns) / 1000 / static_cast<double>(count) : 0; }
+  size_t count = 0;
+  double us = 0;  // median, as the step time is: on a busy machine a few executions take far longer
 };
 // Times by tag, from the newest spans where the work was recorded: streams, the inside of a
 // resident kernel, or CPU threads.
 std::map<prof::OpTag, OpTime> op_times(const prof::Trace& trace, size_t newest_spans = 40'000);
 
-// The mean time in µs of each op of the plan, 0 if unknown. Inside a resident kernel, each part counts for
-// the op of its phase and layer.
+// The median time in µs of each op of the plan, 0 if unknown. Inside a resident kernel, each part counts for
+// the op of its phase and layer, with its mean.
 struct PlanTimes {
   std::vector<double> us;
+  bool means = false;
   double waits_us = 0;  // per step: blocks of a resident kernel wait for each other
 };
 PlanTimes plan_times(const Plan& plan, const prof::Trace& trace);

@@ -146,8 +146,8 @@ QString op_details(const Run& run, prof::OpTag tag) {
   QString rows = op_rows(run, tag);
   if (time != times.end())
     rows += row("time",
-                time_axis_text(time->second.us()) + ", mean of " + count_text(static_cast<int64_t>(time->second.count)));
-  if (time != times.end()) rows += rate_row(*op, time->second.us() * 1e-6);
+                time_axis_text(time->second.us) + ", median of " + count_text(static_cast<int64_t>(time->second.count)));
+  if (time != times.end()) rows += rate_row(*op, time->second.us * 1e-6);
   return heading(theme().of(op->meaning), QString::fromStdString(op->name), {}, run.slot) + table(rows);
 }
 

@@ -150,14 +150,14 @@ void PlanPanel::present(Run* run) {
   setNarrow(narrow_);
 }
 
-// The times are means of the newest executions. The sum exceeds a step if ops run on several streams, or if a kernel begins
+// The times are medians, as the step time is. Their sum exceeds a step if ops run on several streams, or if a kernel begins
 // before the previous one ends; on one CPU thread nothing overlaps.
 void PlanPanel::showNote() {
   constexpr double kMore = 1.02;
   const Plan* const plan = this->plan();
   QString note = plan ? tr("%1 ops in the order they run").arg(plan->ops.size()) : QString();
   const double sum = std::accumulate(times_.us.begin(), times_.us.end(), 0.0), step = plan ? run_->stepUs() : 0;
-  if (sum > 0) note += tr(" · times: means of all traced steps, together %1; step time: %2, median").arg(step_time_text(sum), step_time_text(step));
+  if (sum > 0) note += (times_.means ? tr(" · times: means, together %1; step time: %2, median") : tr(" · times: medians, together %1; step time: %2, median")).arg(step_time_text(sum), step_time_text(step));
   if (sum > kMore * step && step > 0 && prof::used_gpu(run_->trace)) note += tr(" · ops of different streams overlap");
   if (times_.waits_us > 0)
     note += tr(" · and waits of the kernel's blocks for each other: %1").arg(step_time_text(times_.waits_us));

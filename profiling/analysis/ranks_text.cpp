@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "profiling/analysis/ranks.h"
 #include "profiling/analysis/steps_of_run.h"
@@ -143,8 +144,8 @@ std::string costliest_text(const RankReport& report) {
 
 std::vector<std::string> more_cost_texts(const RankReport& report) {
   std::vector<std::string> texts;
-  for (const Cost& cost : costs_of(report)) texts.push_back((cost.usual ? "Without a pattern, " : "Also, ") + cost.text + ".");
-  if (!texts.empty()) texts.erase(texts.begin());
+  for (const Cost& cost : costs_of(report) | std::views::drop(1))
+    texts.push_back((cost.usual ? "Without a pattern, " : texts.empty() ? "Also, " : "And ") + cost.text + ".");
   return texts;
 }
 

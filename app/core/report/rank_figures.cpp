@@ -168,13 +168,23 @@ std::vector<size_t> shown_ranks(const RankReport& report, size_t most) {
 }
 
 constexpr size_t kBinsOfDecade = 7;
+constexpr double kFirst = 52;  // the column of the arrivals that are not late, or by less than the axis begins with
+
+bool is_first(double late, const LogAxis& axis) { return !(late >= std::pow(10, axis.low)); }
+
+double first_arrivals(const RankReport& report, size_t rank, const LogAxis& axis) {
+  double count = 0;
+  for (size_t step = 0; step < report.steps.size(); ++step)
+    if (const double late = report.late(rank, step); !std::isnan(late) && is_first(late, axis)) ++count;
+  return count;
+}
 
 std::vector<double> bins_of(const RankReport& report, size_t rank, const LogAxis& axis) {
   const auto bins = static_cast<size_t>((axis.high - axis.low) * kBinsOfDecade);
   std::vector<double> counts(bins, 0);
   for (size_t step = 0; step < report.steps.size(); ++step) {
     const double late = report.late(rank, step);
-    if (std::isnan(late)) continue;
+    if (std::isnan(late) || is_first(late, axis)) continue;
     const double at = (std::log10(std::max(late, 1e-9)) - axis.low) * kBinsOfDecade;
     counts[static_cast<size_t>(std::clamp(at, 0.0, static_cast<double>(bins) - 1))] += 1;
   }
@@ -227,18 +237,21 @@ struct ArrivalRows {
 void add_arrivals_of(const RankReport& report, size_t rank, const ArrivalRows& rows, double y, const FigureInk& ink,
                      Drawing& drawing) {
   const LogAxis& axis = rows.axis;
-  const double left = rows.left, right_end = left + axis.width;
+  const double left = axis.left, right_end = left + axis.width;
   const bool late = is_straggler(report, rank);
-  drawing.text(left - 8, y - 2, rank_name(report, rank), Anchor::End, 11, hex_colour(late ? ink.text : ink.secondary),
+  drawing.text(rows.left - 8, y - 2, rank_name(report, rank), Anchor::End, 11, hex_colour(late ? ink.text : ink.secondary),
                late ? 600 : 400);
-  drawing.line(left, y - 0.5, right_end, y - 0.5, hex_colour(ink.grid));
+  drawing.line(rows.left, y - 0.5, right_end, y - 0.5, hex_colour(ink.grid));
+  const auto height = [&rows](double count) { return std::max(2.0, std::round(count / rows.top * (rows.pitch - 3))); };
+  if (const double count = first_arrivals(report, rank, axis); count > 0)
+    drawing.rect(rows.left, y - height(count) - 1, kFirst - 12, height(count), hex_colour(ink.bar));
   const std::vector<double> counts = bins_of(report, rank, axis);
   const double bin = axis.width / static_cast<double>(counts.size());
   double first_late = right_end;
   std::vector<double> highs(counts.size());
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] <= 0) continue;
-    const double high = std::max(2.0, std::round(counts[i] / rows.top * (rows.pitch - 3)));
+    const double high = height(counts[i]);
     const double end_us = std::pow(10, axis.low + static_cast<double>(i + 1) / kBinsOfDecade);
     const bool marked = late && end_us > report.straggler.late_us / 2 && end_us > report.clock_error_us;
     if (marked) first_late = std::min(first_late, left + bin * static_cast<double>(i));
@@ -528,15 +541,18 @@ Drawing arrivals_figure(const RankReport& report, double width, double height, c
   const std::vector<size_t> shown = shown_ranks(report, static_cast<size_t>(std::max(1.0, space / kLeastRow)));
   if (shown.empty()) return drawing;
   const double left = kMapEdge + ranks_width(report);
-  ArrivalRows rows{arrival_axis(report, left, std::max(40.0, width - left - 24)), left,
+  ArrivalRows rows{arrival_axis(report, left + kFirst, std::max(40.0, width - left - kFirst - 24)), left,
                    std::floor(std::clamp(space / static_cast<double>(shown.size()), kLeastRow, kMostRow)), 1};
-  for (const size_t r : shown)
+  for (const size_t r : shown) {
+    rows.top = std::max(rows.top, first_arrivals(report, r, rows.axis));
     for (const double count : bins_of(report, r, rows.axis)) rows.top = std::max(rows.top, count);
+  }
   const double bottom = kHead + rows.pitch * static_cast<double>(shown.size());
-  if (const double error = rows.axis.x(report.clock_error_us); report.clock_error_us > 0 && error > left)
+  if (const double error = rows.axis.x(report.clock_error_us); report.clock_error_us > 0 && error > rows.axis.left)
     drawing.rect(left, kHead, error - left, bottom - kHead, hex_colour(ink.grid), "none", 0.5);
   for (size_t i = 0; i < shown.size(); ++i)
     add_arrivals_of(report, shown[i], rows, kHead + rows.pitch * static_cast<double>(i + 1), ink, drawing);
+  drawing.text(left + (kFirst - 12) / 2, bottom + 14, "first", Anchor::Middle, 11, hex_colour(ink.secondary));
   add_decades(rows.axis, bottom + 14, ink, drawing);
   drawing.text(kMapEdge, bottom + 30, arrivals_note(report, shown.size()), Anchor::Start, 11, hex_colour(ink.quiet));
   return drawing;

@@ -35,7 +35,7 @@ std::string path_text(const std::string& title, const std::vector<PathShare>& pa
 
 std::string rows_text(const std::string& title, const std::vector<HelpRow>& rows) {
   if (rows.empty()) return {};
-  std::string text = "\n" + title + "\nsaved if free µs   1 µs less saves      now µs  kind    what\n";
+  std::string text = "\n" + title + "\nsaved if free µs   1 µs less saves     work µs  kind    what\n";
   for (size_t i = 0; i < std::min(kShownRows, rows.size()); ++i)
     text += formatted("{:>16.2f} {:>17.2f} {:>11.2f}  {:<7} {}\n", rows[i].gain_us, rows[i].slope(), rows[i].now_us, group_kind_name(rows[i].kind), shortened(rows[i].name, kNameLetters));
   return text;
@@ -106,7 +106,7 @@ std::string to_text(const CriticalReport& report) {
   size_t shown = 0;
   for (const auto& row : report.rows) {
     if (!before || before->kind != row.kind) {
-      text += formatted("\n on the path µs   of a step %      now µs    slack µs  {}\n", kHeads[static_cast<size_t>(row.kind)]);
+      text += formatted("\n on the path µs   of a step %     work µs    slack µs  {}\n", kHeads[static_cast<size_t>(row.kind)]);
       shown = 0;
     }
     before = &row;

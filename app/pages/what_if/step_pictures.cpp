@@ -33,9 +33,16 @@ std::vector<uint32_t> nodes_of_a_step(const prof::StepCauses& causes, double usu
   return nodes;
 }
 
+// A wait for data has no name of its own: its node carries that of the op which took the batch.
 QString name_of(const prof::CauseNode& node, const prof::Trace& trace) {
+  if (const prof::PathCauseId cause = prof::cause_of_node(node); cause.cause == prof::PathCause::WaitsForData) return text(prof::path_cause_name(cause));
   const bool op = (node.kind == prof::NodeKind::Kernel || node.kind == prof::NodeKind::CpuOp) && node.op != prof::kNoOp && node.op < trace.ops.size();
   return text(op && !trace.ops[node.op].name.empty() ? trace.ops[node.op].name : prof::plain_kernel_name(trace.name(node.name)));
+}
+
+QString row_name(const prof::Track& track, bool several_ranks) {
+  const QString name = track.kind == prof::TrackKind::Api ? QObject::tr("CUDA API") : text(track.name);
+  return several_ranks && track.rank >= 0 ? QObject::tr("%1: %2").arg(track.rank).arg(name) : name;
 }
 
 PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<uint32_t>& nodes, const prof::Timing& timing, double length_us) {
@@ -55,6 +62,7 @@ PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace,
   // Meanwhile the host may be at another step.
   std::map<std::pair<bool, uint32_t>, PathPicture::Row> rows;  // the host's above the GPU's
   size_t bars = 0;
+  const bool several = std::ranges::any_of(trace.tracks(), [](const prof::Track& track) { return track.rank > 0; });
   for (uint32_t node = 0; node < graph.nodes.size() && bars < kMostBars; ++node) {
     const prof::CauseNode& n = graph.nodes[node];
     const prof::TimeNs begin = times[prof::start_of(node)], end = times[prof::end_of(node)];
@@ -62,7 +70,7 @@ PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace,
     ++bars;
     PathPicture::Row& row = rows[{!prof::runs_on_host(n.kind), n.row}];
     const prof::Track& track = trace.tracks()[n.track];
-    if (row.name.isEmpty()) row.name = track.kind == prof::TrackKind::Api ? QObject::tr("CUDA API") : text(track.name);
+    if (row.name.isEmpty()) row.name = row_name(track, several);
     const double from = std::max(0.0, static_cast<double>(begin - first) * 1e-3), to = static_cast<double>(std::min(end, last) - first) * 1e-3;
     row.bars.push_back({from, to, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, path.node_ns[node] > 0});
   }

@@ -15,6 +15,7 @@
 #include "app/pages/what_if/step_pictures.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "app/widgets/empty_words.h"
 #include "app/widgets/headlined.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
@@ -51,7 +52,7 @@ Table help_table(const prof::WhatIf& result, const ProvedPredictions& proved) {
   using Kind = Table::Kind;
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "an op, a line, a module or a cause"},
                    {.key = "kind", .name = "kind", .kind = Kind::Text},
-                   {.key = "now_us", .name = "now", .unit = "µs", .kind = Kind::Time, .tip = "time in a step"},
+                   {.key = "now_us", .name = "work", .unit = "µs", .kind = Kind::Time, .tip = "its time in a step, of all threads and ranks together: with several of them, more than the step takes"},
                    {.key = "one_us_less_saves", .name = "gain per µs", .decimals = 2, .tip = "what a step saves for each µs that this takes less"},
                    {.key = "saved_if_free_us", .name = "gain if free", .unit = "µs", .kind = Kind::Time, .tip = "what a step saves if this takes no time"},
                    {.key = "off", .name = "off by", .unit = "%", .kind = Kind::Percent, .tip = "how far such predictions have been off at the median, as a share of the measured step"}};
@@ -112,6 +113,7 @@ QWidget* WhatIfPanel::buildEdits() {
   list_ = new QListWidget(body);
   list_->setAccessibleName(tr("Edits of the step"));
   list_->installEventFilter(this);
+  new EmptyWords(list_, tr("Nothing is edited. For example:\n\nno sync\nno allocator calls\nfc1 /2\n\nThe last one halves the time of fc1."));
   input_ = new QLineEdit(body);
   input_->setPlaceholderText(tr("no sync; fc1 /2"));
   input_->setToolTip(tr("An edit is one of: %1").arg(QString::fromUtf8(prof::kEditForms)));
@@ -327,14 +329,18 @@ void WhatIfPanel::fillPrediction() {
 
 void WhatIfPanel::fillTable() {
   model_.setTable(result_ ? help_table(*result_, proved_) : Table{});
-  help_pane_->setTitle(tr("What would help most"), result_ && !result_->edits.empty() ? tr("in a step, after the edits") : tr("in a step · double-click: add as an edit"));
+  const bool several = result_ && std::ranges::any_of(result_->rows, [this](const prof::HelpRow& row) { return row.now_us > result_->measured_us.value; });
+  const QString in_step = result_ && !result_->edits.empty() ? tr("in a step, after the edits") : tr("in a step · double-click: add as an edit");
+  help_pane_->setTitle(tr("What would help most"), in_step + (several ? tr(" · work: all threads and ranks together") : QString()),
+                       several ? tr("work: all threads and ranks together") : in_step);
   fitTable();
 }
 
 // The names matter most: a narrow table leaves out what the tooltips of the rows say, too.
 void WhatIfPanel::fitTable() {
-  constexpr int kAllColumns = 520, kKind = 1, kLess = 3;
+  constexpr int kAllColumns = 520, kFewColumns = 400, kKind = 1, kLess = 3, kOff = 5;
   for (const int column : {kKind, kLess}) table_->setColumnHidden(column, table_->viewport()->width() < kAllColumns);
+  table_->setColumnHidden(kOff, table_->viewport()->width() < kFewColumns);
   fit_columns(*table_, model_);
 }
 

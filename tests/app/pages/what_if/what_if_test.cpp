@@ -59,6 +59,7 @@ class WhatIfTest : public QObject, FilledWindow {
   void theErrorsOfProofsAreQuoted();
   void aTrainingOnTheCpuIsProved();
   void theWindowHasThePage();
+  void aWaitForDataIsNamedAsOne();
 };
 
 void WhatIfTest::anEditIsPredicted() {
@@ -81,6 +82,28 @@ void WhatIfTest::anEditIsPredicted() {
   QVERIFY(!shown.panel.view()->pictures()[1].example);
   shown.panel.clearEdits();
   QVERIFY(shown.panel.view()->pictures()[1].example);
+}
+
+// Not as the op that took the batch. Work of all threads together may be more than a step, and the page says so.
+void WhatIfTest::aWaitForDataIsNamedAsOne() {
+  auto window = open();
+  window->openFile(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-slow-loader.wsrun");
+  Workspace& workspace = *window->workspace();
+  QTRY_VERIFY(workspace.shownRun() && workspace.shownRun()->loaded);
+  Focus focus;
+  WhatIfPanel panel;
+  panel.resize(1400, 800);
+  panel.show();
+  panel.setRun(workspace.shownRun());
+  QVERIFY(panel.result() && !panel.view()->pictures().empty());
+  const PathPicture::Bar* longest = nullptr;
+  for (const PathPicture::Row& row : panel.view()->pictures()[0].rows)
+    for (const PathPicture::Bar& bar : row.bars)
+      if (!longest || bar.end - bar.begin > longest->end - longest->begin) longest = &bar;
+  QVERIFY(longest);
+  QCOMPARE(longest->name, QString("waits for data"));
+  QVERIFY(panel.result()->rows.front().now_us > panel.result()->measured_us.value);
+  QVERIFY(std::ranges::any_of(panel.findChildren<QLabel*>(), [](const QLabel* label) { return label->text().contains("work: all threads and ranks together"); }));
 }
 
 void WhatIfTest::aWrongEditIsRefusedAndChangesNothing() {

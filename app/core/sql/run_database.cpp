@@ -223,13 +223,12 @@ size_t bytes_of(const SqlCell& cell) {
 
 }  // namespace
 
-std::vector<std::string> sql_run_names(const std::vector<std::string>& paths) {
+std::vector<std::string> sql_run_names(const std::vector<std::string>& wanted) {
   std::vector<std::string> names;
   std::set<std::string> taken;
-  for (const std::string& path : paths) {
-    const std::string stem = std::filesystem::path(path).stem().string();
-    std::string name = stem;
-    for (int i = 2; !taken.insert(name).second; ++i) name = stem + "-" + std::to_string(i);
+  for (const std::string& one : wanted) {
+    std::string name = one;
+    for (int i = 2; !taken.insert(name).second; ++i) name = one + "-" + std::to_string(i);
     names.push_back(name);
   }
   return names;
@@ -237,9 +236,15 @@ std::vector<std::string> sql_run_names(const std::vector<std::string>& paths) {
 
 namespace {
 
-SqlRuns read_runs(const std::vector<std::string>& paths) {
+std::vector<std::string> file_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths) names.push_back(std::filesystem::path(path).stem().string());
+  return names;
+}
+
+SqlRuns read_runs(const std::vector<std::string>& paths, const std::vector<std::string>& wanted) {
   SqlRuns runs;
-  const auto names = sql_run_names(paths);
+  const auto names = sql_run_names(wanted);
   for (size_t i = 0; i < paths.size(); ++i) runs.push_back({names[i], paths[i], prof::import_ranks({paths[i]})});
   return runs;
 }
@@ -311,7 +316,8 @@ struct RunDatabase::Impl {
   }
 };
 
-RunDatabase::RunDatabase(const std::vector<std::string>& paths) : RunDatabase(read_runs(paths)) {}
+RunDatabase::RunDatabase(const std::vector<std::string>& paths, const std::vector<std::string>& names)
+    : RunDatabase(read_runs(paths, names.empty() ? file_names(paths) : names)) {}
 RunDatabase::RunDatabase(SqlRuns runs) : impl_(std::make_unique<Impl>(std::move(runs))) {}
 RunDatabase::~RunDatabase() = default;
 

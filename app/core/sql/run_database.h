@@ -23,11 +23,12 @@ struct SqlTable {
   std::vector<std::vector<SqlCell>> rows;
 };
 
-std::vector<std::string> sql_run_names(const std::vector<std::string>& paths);  // the first column of each view, by file
+std::vector<std::string> sql_run_names(const std::vector<std::string>& wanted);  // the same names, each once: "a", "a-2"
 
 class RunDatabase {
  public:
-  explicit RunDatabase(const std::vector<std::string>& paths);  // reads the runs; throws Failure
+  // Reads the runs; throws Failure. `names`: the first column of each view, by file; none: the names of the files.
+  explicit RunDatabase(const std::vector<std::string>& paths, const std::vector<std::string>& names = {});
   explicit RunDatabase(SqlRuns runs);
   ~RunDatabase();
   SqlTable query(const std::string& sql, const SqlBounds& bounds = {});  // one SELECT; throws Failure with a sentence

@@ -22,6 +22,7 @@
 #include "app/pages/kernel_editor/step_change.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "app/widgets/empty_words.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
@@ -170,6 +171,7 @@ QWidget* KernelPanel::makeTimePane() {
   time_pane_->setTitle(tr("Time"), tr("beside the built-in kernel and the limits"));
   auto* body = new QWidget(time_pane_);
   time_table_ = table_view(body, time_model_, time_sorter_, tr("Time beside the built-in kernel and the limits"));
+  new EmptyWords(time_table_, tr("A check that passes fills this."));
   use_ = new QCheckBox(tr("Use it"), body);
   use_text_ = label(body, 11);
   undo_ = new QPushButton(tr("Undo"), body);

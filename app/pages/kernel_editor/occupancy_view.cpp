@@ -19,8 +19,12 @@ void OccupancyView::setOccupancy(const std::optional<own::Occupancy>& occupancy)
 }
 
 void OccupancyView::paintEvent(QPaintEvent*) {
-  if (!occupancy_) return;
   QPainter painter(this);
+  if (!occupancy_) {
+    painter.setPen(theme().quiet);
+    painter.setFont(ui_font(12.5));
+    return painter.drawText(rect(), Qt::AlignCenter, tr("A build fills this."));
+  }
   const int rows = (occupancy_->most_warps + kColumns - 1) / kColumns;
   const double wide = (width() - kSpace) / kColumns, high = std::min(wide, static_cast<double>(height()) / std::max(1, rows));
   for (int warp = 0; warp < occupancy_->most_warps; ++warp) {

@@ -16,6 +16,7 @@
 #include "app/pages/query/query_plot.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "app/widgets/empty_words.h"
 #include "app/widgets/paged_pane.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/primary_button.h"
@@ -44,12 +45,12 @@ QString time_text(qint64 ms) { return ms < 1000 ? QObject::tr("%1 ms").arg(ms) :
 
 }  // namespace
 
-RunDatabase& QueryPanel::Reader::of(const std::vector<std::string>& files) {
-  std::vector<std::string> now;
+RunDatabase& QueryPanel::Reader::of(const std::vector<std::string>& files, const std::vector<std::string>& names) {
+  std::vector<std::string> now = names;
   for (const std::string& file : files) now.push_back(stamp(file));
   if (database && now == stamps) return *database;
   database.reset();
-  database = std::make_unique<RunDatabase>(files);
+  database = std::make_unique<RunDatabase>(files, names);
   stamps = std::move(now);
   return *database;
 }
@@ -127,6 +128,7 @@ QWidget* QueryPanel::buildAnswer() {
   shown_ = new PagedPane(tr("Answer"), this);
   table_ = table_view(shown_, model_, sorter_, tr("Answer of the query"));
   table_->viewport()->installEventFilter(this);
+  new EmptyWords(table_, tr("The answer stands here, a row a line. The page Plot draws it."));
   plot_ = new QueryPlot(shown_);
   const int table_page = shown_->addPage(tr("Table"), table_), plot_page = shown_->addPage(tr("Plot"), plot_);
   auto* out = new QPushButton(theme_icon("export"), tr("Export…"), shown_);
@@ -183,15 +185,19 @@ QString QueryPanel::verdict() const { return verdict_->text(); }
 
 void QueryPanel::setRuns(const std::vector<Run*>& runs) {
   runs_.assign(runs.begin(), runs.end());
-  const std::vector<std::string> read = files(), names = sql_run_names(read);
+  showRuns();
+  showButtons();
+}
+
+void QueryPanel::showRuns() {
+  const std::vector<std::string> read = files(), names = this->names();
   QStringList shown;
   for (const std::string& name : names) shown << text(name);
   query_pane_->setTitle(tr("Query"), read.empty() ? tr("click a run to ask about it") : tr("about %1").arg(shown.join(QStringLiteral(", "))));
   std::map<QString, int> of_runs;
   for (size_t i = 0, file = 0; i < runs_.size(); ++i)
-    if (!runs_[i]->path.isEmpty()) of_runs[text(names[file++])] = runs_[i]->slot;
+    if (runs_[i] && !runs_[i]->path.isEmpty()) of_runs[text(names[file++])] = runs_[i]->slot;
   plot_->setRunColours(std::move(of_runs));
-  showButtons();
 }
 
 std::vector<std::string> QueryPanel::files() const {
@@ -201,16 +207,25 @@ std::vector<std::string> QueryPanel::files() const {
   return paths;
 }
 
+// As the window calls them: "B · MNIST 784-128-10 · arena".
+std::vector<std::string> QueryPanel::names() const {
+  std::vector<std::string> wanted;
+  for (const QPointer<Run>& run : runs_)
+    if (run && !run->path.isEmpty()) wanted.push_back(((run->slot >= 0 ? run_letter(run->slot) + " · " : QString()) + run->title).toStdString());
+  return sql_run_names(wanted);
+}
+
 void QueryPanel::ask() {
   if (running()) return;
   const std::vector<std::string> read = files();
   if (read.empty()) return showVerdict(tr("Click a run that has a file: the query reads its file."), true);
+  showRuns();  // one may have another name by now
   auto answer = std::make_shared<Answer>();
   clock_.start();
   showVerdict(tr("Reading and answering …"), false);
   job_.start(
-      [reader = reader_, read, answer, sql = query().toStdString()](const Job::Side& side) {
-        RunDatabase& database = reader->of(read);
+      [reader = reader_, read, names = names(), answer, sql = query().toStdString()](const Job::Side& side) {
+        RunDatabase& database = reader->of(read, names);
         answer->table = database.query(sql, {.time = kLongest, .rows = kMostRows, .bytes = kMostBytes, .cancelled = side.cancelled()});
         answer->problems = database.problems();
       },

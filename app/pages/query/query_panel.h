@@ -54,7 +54,7 @@ class QueryPanel : public QWidget {
   struct Reader {
     std::vector<std::string> stamps;
     std::unique_ptr<RunDatabase> database;
-    RunDatabase& of(const std::vector<std::string>& files);
+    RunDatabase& of(const std::vector<std::string>& files, const std::vector<std::string>& names);
   };
   struct Answer {
     SqlTable table;
@@ -68,10 +68,11 @@ class QueryPanel : public QWidget {
   void answered(const Answer& answer, const QString& problem);
   void showVerdict(const QString& sentence, bool problem);
   void showButtons();
+  void showRuns();
   void showPlot();
   void fillColumns(QPushButton* button, int* chosen, bool numbers_only);
   void exportTable();
-  std::vector<std::string> files() const;
+  std::vector<std::string> files() const, names() const;
 
   std::vector<QPointer<Run>> runs_;
   std::shared_ptr<Reader> reader_ = std::make_shared<Reader>();

@@ -10,6 +10,7 @@
 #include "app/core/sql/run_database.h"
 #include "app/pages/query/query_panel.h"
 #include "app/pages/query/query_plot.h"
+#include "app/widgets/empty_words.h"
 #include "app/widgets/paged_pane.h"
 #include "app/widgets/theme.h"
 #include "tests/app/support/window_home.h"
@@ -25,7 +26,7 @@ constexpr const char* kEndless = "with recursive n(i) as (select 1 union all sel
 std::unique_ptr<Run> shipped(const char* name, int slot) {
   auto run = std::make_unique<Run>();
   run->path = QString(WARPSIGHT_SOURCE_DIR "/resources/recorded/%1.wsrun").arg(name);
-  run->slot = slot;
+  run->slot = slot, run->title = name;
   return run;
 }
 
@@ -61,10 +62,13 @@ class QueryTest : public QObject, WindowHome {
 
 void QueryTest::answersAboutTheTickedRuns() {
   Asked asked;
+  const auto* words = asked.panel.findChild<EmptyWords*>();
+  QVERIFY2(!words->isHidden(), "what will be here");
   asked.answer("select run, steps, spans from runs order by run");
+  QVERIFY(words->isHidden());
   QCOMPARE(asked.panel.answer().rows.size(), size_t(2));
-  QCOMPARE(asked.cell(0, 0), QString("mnist-arena"));
-  RunDatabase same({asked.arena->path.toStdString()});
+  QCOMPARE(asked.cell(0, 0), QString("A · mnist-direct"));  // as the window calls it
+  RunDatabase same({asked.direct->path.toStdString()});
   QCOMPARE(std::get<int64_t>(asked.panel.answer().rows[0].cells[2].value), std::get<int64_t>(same.query("select spans from runs").rows[0][0]));
   QVERIFY2(asked.panel.verdict().startsWith("2 rows in "), qPrintable(asked.panel.verdict()));
   asked.panel.setRuns({asked.direct.get()});
@@ -129,15 +133,15 @@ void QueryTest::theWindowDoesNotWait() {
 
 void QueryTest::namesBecomeBarsAndNumbersCurves() {
   Asked asked;
-  asked.answer("select short_name, sum(duration_ns) as ns from kernels where run = 'mnist-direct' group by short_name order by ns desc limit 5");
+  asked.answer("select short_name, sum(duration_ns) as ns from kernels where run = 'A · mnist-direct' group by short_name order by ns desc limit 5");
   QCOMPARE(asked.panel.plot()->picture().names.size(), size_t(5));
   QCOMPARE(asked.panel.plot()->picture().series.front().y.front(), asked.panel.answer().rows[0].cells[1].number());
   asked.answer("select run, step, loss from losses where [of] = 'train' order by run, step");
   const QueryPicture& curves = asked.panel.plot()->picture();
   QCOMPARE(curves.series.size(), size_t(2));
-  QVERIFY(curves.names.empty() && curves.series[0].line && curves.series[0].name == "mnist-arena");
-  QCOMPARE(asked.panel.plot()->graph(0)->pen().color(), theme().run[1]);
-  QCOMPARE(asked.panel.plot()->graph(1)->pen().color(), theme().run[0]);
+  QVERIFY(curves.names.empty() && curves.series[0].line && curves.series[0].name == "A · mnist-direct");
+  QCOMPARE(asked.panel.plot()->graph(0)->pen().color(), theme().run[0]);
+  QCOMPARE(asked.panel.plot()->graph(1)->pen().color(), theme().run[1]);
   asked.answer("select 'a' as name");
   QVERIFY(!asked.panel.plot()->picture().why_empty.isEmpty());
   const QueryPicture none = query_picture({});
@@ -180,7 +184,7 @@ void QueryTest::standsAfterTheOlderTabsAndAsksTheTickedRuns() {
   panel->ask();
   QTRY_VERIFY(!panel->running());
   QVERIFY2(panel->answer().rows.size() == 1, qPrintable(panel->verdict()));
-  QCOMPARE(cell_text(panel->answer(), 0, 0), std::string("one"));
+  QCOMPARE(cell_text(panel->answer(), 0, 0), ("A · " + window->workspace()->shownRun()->title).toStdString());
 }
 
 WARPSIGHT_QTEST(QueryTest)

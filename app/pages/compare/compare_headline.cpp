@@ -181,6 +181,7 @@ void CompareHeadline::fitHeight() {
   for (QLayout* nested : findChildren<QLayout*>()) nested->invalidate();
   height_ = std::max({height_, usualHeight(), layout()->totalHeightForWidth(width())});
   setFixedHeight(height_);
+  layout()->activate();
 }
 
 void CompareHeadline::resizeEvent(QResizeEvent* event) {
@@ -201,14 +202,14 @@ void CompareHeadline::showVerdict(const ComparedRuns& compared) {
   const bool differs = !noise_hides_all(time.a, time.b) || time.delta.verdict != Verdict::WithinNoise;
   const double delta = time.delta.delta;
   const auto number = [&](double value) { return fixed_text(value, time.a.decimals); };
-  const auto rounded = [&](double noise) { return noise < 100 ? number(noise) : count_text(std::llround(noise / 10) * 10); };
   if (!differs)
     return times_->setWords(tr("Step time, median: %1 and %2 %3. The steps vary so much that no difference can be seen.")
                                .arg(number(time.a.value.value), number(time.b.value.value), QString::fromStdString(time.a.unit)));
-  times_->setWords(tr("Step time, median: %1 → %2 %5, %3%4 %5")
-                      .arg(number(time.a.value.value), number(time.b.value.value), delta > 0 ? "+" : "", number(delta),
-                           QString::fromStdString(time.a.unit)) +
-                  (time.delta.noise > 0 ? tr(" ± %1 ([95 % interval])").arg(rounded(time.delta.noise)) : QString()));
+  const auto with_sign = [&](double value) { return (value > 0 ? "+" : "") + number(value); };
+  const double noise = time.delta.noise;
+  times_->setWords(tr("Step time, median: %1 → %2 %3. Difference: %4 %3")
+                      .arg(number(time.a.value.value), number(time.b.value.value), QString::fromStdString(time.a.unit), with_sign(delta)) +
+                  (noise > 0 ? tr(" ([95 % interval]: %1 to %2)").arg(with_sign(delta - noise), with_sign(delta + noise)) : QString()));
 }
 
 void CompareHeadline::showJudged(const ComparedRuns& compared) {

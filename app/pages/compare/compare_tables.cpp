@@ -57,7 +57,7 @@ QString verdict_mark(Verdict verdict) {
 
 QString explained(const MeasureDelta& d, const MeasureValue& m) {
   QString text = QObject::tr("%1 %2").arg(with_sign(d.delta, m.decimals), QString::fromStdString(m.unit));
-  if (d.noise > 0) text += QObject::tr(" ± %1 (95 % interval)").arg(fixed_text(d.noise, m.decimals + 1));
+  if (d.noise > 0) text += QObject::tr(" (95 % interval: %1 to %2)").arg(with_sign(d.delta - d.noise, m.decimals), with_sign(d.delta + d.noise, m.decimals));
   const QString verdict = verdict_text(d.verdict);
   return verdict.isEmpty() ? text : text + ": " + verdict;
 }

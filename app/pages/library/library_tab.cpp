@@ -264,7 +264,7 @@ void LibraryTab::showChosen() {
   const QSignalBlocker quiet(note_);
   // Set only changed text, so that the user's typing position stays.
   const auto show = [another](QLineEdit* edit, const QString& text) {
-    if (edit->text() != text && (another || !edit->hasFocus())) edit->setText(text);
+    if (edit->text() != text && (another || !edit->hasFocus())) edit->setText(text), edit->setCursorPosition(0);
   };
   show(name_, noted_ ? noted_->title : QString());
   show(tags_, noted_ ? noted_->tags.join(", ") : QString());

@@ -5,6 +5,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QStyledItemDelegate>
+#include <algorithm>
 
 #include "app/pages/library/library_model.h"
 #include "app/widgets/table_style.h"
@@ -13,7 +14,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kNameWidth = 172, kChangesWidth = 178;
+constexpr int kNameWidth = 172, kMostName = 420, kChangesWidth = 178;
 
 // Check box and letter of a run.
 class TickDelegate : public QStyledItemDelegate {
@@ -55,6 +56,9 @@ LibraryTable::LibraryTable(LibraryFilter* runs, QWidget* parent) : QTableView(pa
   for (int i = 0; i < LibraryModel::kColumns; ++i) setColumnWidth(i, widths[i]);
   horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(horizontalHeader(), &QWidget::customContextMenuRequested, this, &LibraryTable::columnMenu);
+  for (const auto signal : {&QAbstractItemModel::rowsInserted, &QAbstractItemModel::rowsRemoved})
+    connect(runs, signal, this, &LibraryTable::fitColumns);
+  connect(runs, &QAbstractItemModel::modelReset, this, &LibraryTable::fitColumns);
 }
 
 void LibraryTable::resizeEvent(QResizeEvent* event) {
@@ -68,13 +72,14 @@ void LibraryTable::mousePressEvent(QMouseEvent* event) {
   emit tickClicked(index);
 }
 
-// Hides the least important columns when the window is narrow, unless the user has chosen the columns.
+// Hides the least important columns when the window is narrow, unless the user has chosen the columns. Names are whole as
+// long as there is space for them: they say what differs, too.
 void LibraryTable::fitColumns() {
   if (columns_chosen_) return;
   constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags, LibraryModel::Peak,
                             LibraryModel::Calls,  LibraryModel::Date,   LibraryModel::Loss, LibraryModel::Changes};
   const int space = viewport()->width();
-  setColumnWidth(LibraryModel::Name, kNameWidth);
+  setColumnWidth(LibraryModel::Name, std::clamp(sizeHintForColumn(LibraryModel::Name) + 8, kNameWidth, kMostName));
   setColumnWidth(LibraryModel::Changes, kChangesWidth);
   for (int column : kLeast) setColumnHidden(column, false);
   for (int column : kLeast)

@@ -65,6 +65,7 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount()) return {};
   const Row& row = rows_[static_cast<size_t>(index.row())];
   if (role == HeadingRole) return row.heading;
+  if (role == ShortNameRole && row.run) return shortNameOf(*row.run);
   if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) return row.run ? nameOf(*row.run) : row.heading;
   if (!row.run) return {};
   if (role == RunRole) return QVariant::fromValue<QObject*>(row.run);
@@ -131,6 +132,11 @@ void RunsModel::reload() {
   beginResetModel();
   rows_ = std::move(rows);
   endResetModel();
+}
+
+QString RunsModel::shortNameOf(const Run& run) const {
+  const QString name = nameOf(run), heading = headingOf(run) + ' ';
+  return name.startsWith(heading) ? name.mid(heading.size()) : name;
 }
 
 QString RunsModel::headingOf(const Run& run) const {

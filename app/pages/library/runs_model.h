@@ -16,7 +16,7 @@ enum class RunOrder { DataSet, Newest, Fastest, Accuracy, Name };
 class RunsModel : public QAbstractListModel {
   Q_OBJECT
  public:
-  enum Role { RunRole = Qt::UserRole, HeadingRole, RoleRole };
+  enum Role { RunRole = Qt::UserRole, HeadingRole, RoleRole, ShortNameRole };  // ShortNameRole: without what the heading says
   explicit RunsModel(RunLibrary* library, QObject* parent = nullptr);
   int rowCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
@@ -36,6 +36,7 @@ class RunsModel : public QAbstractListModel {
   };
   void sort(std::vector<Run*>& runs) const;
   QString headingOf(const Run& run) const;
+  QString shortNameOf(const Run& run) const;
   QString nameOf(const Run& run) const;
   ShownAs shownAs(const Run& run) const;
 

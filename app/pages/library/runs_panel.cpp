@@ -70,7 +70,7 @@ class RunDelegate : public QStyledItemDelegate {
       painter->setPen(t.quiet);
       painter->drawText(option.rect.adjusted(10, 0, -8, 0), Qt::AlignVCenter, heading);
     } else if (auto* run = static_cast<Run*>(index.data(RunsModel::RunRole).value<QObject*>())) {
-      paintRun(*painter, option, *run, index.data().toString(), static_cast<ShownAs>(index.data(RunsModel::RoleRole).toInt()));
+      paintRun(*painter, option, *run, index.data().toString(), index.data(RunsModel::ShortNameRole).toString(), static_cast<ShownAs>(index.data(RunsModel::RoleRole).toInt()));
     }
     painter->restore();
   }
@@ -115,7 +115,7 @@ class RunDelegate : public QStyledItemDelegate {
     return pill.left();
   }
 
-  void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run, const QString& name, ShownAs role) const {
+  void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run, const QString& name, const QString& short_name, ShownAs role) const {
     const Theme& t = theme();
     const QRectF r = option.rect;
     const bool selected = option.state & QStyle::State_Selected;
@@ -137,7 +137,7 @@ class RunDelegate : public QStyledItemDelegate {
     painter.setFont(ui_font(12.5, 500));
     const QRectF title(r.left() + 55, r.top() + 3, r.width() - 55 - value_width - 14, 17);
     painter.drawText(title, Qt::AlignVCenter,
-                     QFontMetricsF(painter.font()).elidedText(name, Qt::ElideRight, title.width()));
+                     QFontMetricsF(painter.font()).elidedText(QFontMetricsF(painter.font()).horizontalAdvance(name) <= title.width() ? name : short_name, Qt::ElideRight, title.width()));
     painter.setFont(ui_font(11));
     painter.setPen(selected ? t.secondary : t.quiet);
     painter.drawText(QRectF(r.right() - 70, r.top() + 19, 60, 15), Qt::AlignRight | Qt::AlignVCenter,

@@ -376,6 +376,15 @@ app::RecorderOptions recorder_options(const TrainArguments& a, const RankProcess
   return record;
 }
 
+// The window's page Weights finds them beside the run file.
+void keep_weights(const std::string& run_file, const std::string& checkpoint) {
+  constexpr uintmax_t kMostBytes = 64u << 20;
+  std::error_code problem;
+  if (const uintmax_t bytes = std::filesystem::file_size(checkpoint, problem); problem || bytes > kMostBytes) return;
+  std::filesystem::copy_file(checkpoint, run_file + ".wsck", std::filesystem::copy_options::overwrite_existing, problem);
+  if (problem) std::fprintf(stderr, "The weights are not kept beside %s: %s\n", printable(run_file).c_str(), problem.message().c_str());
+}
+
 int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
   const bool leads = !ranks || ranks->rank() == 0;
   app::RecorderOptions record = recorder_options(a, ranks);  // reports wrong options before the data is read
@@ -396,6 +405,7 @@ int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
   ProgressLine line(a.json ? stderr : stdout);
   const Summary summary = follow(run, data, output.get(), ranks, line);
   if (output) output->finish(summary, run.account());
+  if (leads && output && !record.path.empty()) keep_weights(record.path, job.options.checkpoint);
   if (!leads && summary.status == RunStatus::Failed) throw Failure(summary.message);
   if (!leads) return kDone;
   if (a.counters) std::fprintf(stderr, "%s\n", counters_said(run).c_str());

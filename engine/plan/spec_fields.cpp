@@ -428,8 +428,10 @@ std::string_view meant_by(std::string_view key) {
     if (f.label == word || f.key.substr(f.key.find('.') + 1) == word) return f.key;
   for (const Field& f : table())  // "data.set" is a part of "data set"
     if (f.label.ends_with(" " + std::string(word))) return f.key;
-  const auto near = std::ranges::min_element(table(), {}, [key](const Field& f) { return distance(key, f.key); });
-  return distance(key, near->key) <= kMostMisspelled ? near->key : std::string_view();
+  const bool whole = word.size() < key.size();
+  const auto off = [key, whole](const Field& f) { return distance(key, whole ? f.key : f.key.substr(f.key.find('.') + 1)); };
+  const auto near = std::ranges::min_element(table(), {}, off);
+  return off(*near) <= kMostMisspelled ? near->key : std::string_view();
 }
 
 }  // namespace

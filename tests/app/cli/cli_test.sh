@@ -46,6 +46,7 @@ if ! grep -qE "lib[at]san" <(ldd "$program"); then
 fi
 
 "$program" train iris "${cpu[@]}" --out p --run p.wsrun --set train.epochs=3 >/dev/null 2>&1; cp p.wsrun first.wsrun
+check "weights are kept beside the run file" '[[ -s p.wsrun.wsck ]]'
 "$program" train --resume --out p --run p.wsrun --set train.epochs=5 >/dev/null 2>err.txt
 check "a resumed run keeps the run file of its first part" '[[ $? == 0 ]] && cmp p.wsrun first.wsrun && grep -q "p.wsrun keeps the first part" err.txt'
 check "and both have their losses" '[[ "$(losses p.part2.wsrun | tail -n +2 | wc -l)" -gt 5 && "$(losses p.part2.wsrun | sed -n 2p | cut -d, -f1)" -gt "$(losses p.wsrun | sed -n 2p | cut -d, -f1)" ]]'

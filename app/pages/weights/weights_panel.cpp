@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "app/text/units.h"
+#include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 
 namespace ws::app {
@@ -55,15 +56,18 @@ double spread(const std::vector<float>& values) {
 WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
     : QWidget(parent),
       reader_(std::move(ask)),
-      title_(new QLabel(this)),
+      pane_(new Pane(tr("Weights"), this)),
+      reason_(new QLabel(this)),
       parts_(new SegmentedRow(tr("Part of the page"), {{kAtWork, tr("At work"), tr("What the network makes of a picture or a text, while it trains.")},
                                                        {kOfWeights, tr("Weights"), tr("Histograms of the weights, and predictions.")}}, this)),
       work_(new AtWorkView(this)) {
   parts_->setValue(kAtWork);
   parts_->setFixedWidth(170);
   connect(parts_, &SegmentedRow::picked, this, &WeightsPanel::showPart);
-  title_->setFont(ui_font(12));
-  title_->setMargin(8);
+  reason_->setMargin(20);
+  reason_->setWordWrap(true);
+  reason_->setAlignment(Qt::AlignCenter);
+  reason_->setForegroundRole(QPalette::PlaceholderText);
   auto* inside = new QWidget(this);
   grid_ = new QGridLayout(inside);
   grid_->setContentsMargins(8, 8, 8, 8);
@@ -81,18 +85,19 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
   scroll_->setWidget(inside);
   scroll_->setWidgetResizable(true);
   scroll_->setFrameShape(QFrame::NoFrame);
-  auto* column = new QVBoxLayout(this);
+  auto* body = new QWidget(this);
+  auto* column = new QVBoxLayout(body);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  auto* top = new QHBoxLayout;
-  top->setContentsMargins(8, 4, 8, 4);
-  top->addWidget(parts_);
-  top->addWidget(title_, 1);
-  column->addLayout(top);
-  column->addWidget(scroll_, 1);
-  column->addWidget(work_, 1);
+  for (QWidget* part : std::initializer_list<QWidget*>{reason_, scroll_, work_}) column->addWidget(part, 1);
+  pane_->legend()->hide();
+  pane_->addOption(parts_);
+  pane_->setBody(body);
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0);
+  outer->addWidget(pane_);
   connect(&reader_, &WeightsReader::read, this, &WeightsPanel::setSnapshot);
-  connect(&reader_, &WeightsReader::failed, this, &WeightsPanel::showTitle);
+  connect(&reader_, &WeightsReader::failed, this, &WeightsPanel::showReason);
   setRun(nullptr);
 }
 
@@ -103,13 +108,13 @@ void WeightsPanel::setRun(Run* run) {
   showHistograms();
   for (LearnedView* view : views_) view->setContent(nullptr, nullptr), view->hide();
   if (run) work_->setRun(run->spec);
-  showTitle(reader_.whyNothing());
+  showReason(reader_.whyNothing());
 }
 
 void WeightsPanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   reader_.setWatched(true);
-  if (!snapshot_) showTitle(reader_.whyNothing());
+  if (!snapshot_) showReason(reader_.whyNothing());
 }
 
 void WeightsPanel::hideEvent(QHideEvent* event) {
@@ -136,29 +141,28 @@ void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
   const int last = kLearnedRow + (static_cast<int>(filled.size()) + 1) / 2;
   for (int row = kLearnedRow; row < kSpareRow; ++row) grid_->setRowStretch(row, row < last);
   grid_->setRowStretch(kSpareRow, filled.empty());
-  showTitle({});
+  showReason({});
 }
 
-void WeightsPanel::showTitle(const QString& text) {
-  title_->setText(text);
-  title_->setWordWrap(true);
-  title_->setAlignment(snapshot_ ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignCenter);
-  title_->setForegroundRole(QPalette::PlaceholderText);
+void WeightsPanel::showReason(const QString& text) {
+  reason_->setText(text);
   showPart();
 }
 
-// Without weights, the message is in the middle of the page.
 void WeightsPanel::showPart() {
   const bool both = snapshot_ && reader_.run() && AtWorkView::shows(reader_.run()->spec), work = both && parts_->value() == kAtWork;
   parts_->setVisible(both);
   work_->setVisible(work);
   if (work) work_->setWeights(snapshot_, rows_);
   scroll_->setVisible(snapshot_ && !work);
-  if (!snapshot_) return;
+  reason_->setVisible(!snapshot_);
+  const QString name = reader_.run() ? reader_.run()->title : QString();
+  if (!snapshot_) return pane_->setTitle(tr("Weights"), name);
   const QString at = count_text(snapshot_->step);
   const bool live = reader_.run() && reader_.run()->live();
+  const QString step = (live || !reader_.run() ? tr("at step %1") : tr("after the last step, %1")).arg(at);
   const QString what = work ? QString() : tr(" · filled: now · outline: as the init made them");
-  title_->setText((live || !reader_.run() ? tr("Weights at step %1") : tr("Weights after the last step, %1")).arg(at) + what);
+  pane_->setTitle(tr("Weights"), (name.isEmpty() ? QString() : name + " · ") + step + what, step + what);
 }
 
 void WeightsPanel::showHistograms() {

@@ -15,6 +15,8 @@ class QLabel;
 
 namespace ws::app {
 
+class Pane;
+
 class WeightsPanel : public QWidget {
   Q_OBJECT
  public:
@@ -33,7 +35,7 @@ class WeightsPanel : public QWidget {
 
  private:
   void showHistograms();
-  void showTitle(const QString& text);
+  void showReason(const QString& text);
   void showPart();
 
   WeightsReader reader_;
@@ -42,7 +44,8 @@ class WeightsPanel : public QWidget {
   std::vector<HistogramView*> histograms_;
   QGridLayout* grid_;
   std::vector<LearnedView*> views_;
-  QLabel* title_;
+  Pane* pane_;
+  QLabel* reason_;  // why there is nothing, and how to get it
   SegmentedRow* parts_;
   AtWorkView* work_;
   QScrollArea* scroll_ = nullptr;

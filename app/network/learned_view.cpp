@@ -12,7 +12,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kMostFilters = 40, kMostPoints = 1500;
+constexpr int kMostFilters = 40, kMostPoints = 1500, kPixelsOfPoint = 55;
 constexpr int kTightTop = 26, kTightBottom = 4;
 constexpr int kWrongWords = 16, kLeastWrong = 34;  // of a misread picture: its words' height, its least side
 
@@ -44,6 +44,12 @@ LearnedView::LearnedView(Kind kind, const QString& name, QWidget* parent) : QWid
 void LearnedView::setContent(std::shared_ptr<const WeightsSnapshot> snapshot,
                              std::shared_ptr<const data::Dataset> rows) {
   snapshot_ = std::move(snapshot), data_ = std::move(rows);
+  update();
+}
+
+void LearnedView::setName(const QString& name) {
+  if (name == accessibleName()) return;
+  setAccessibleName(name);
   update();
 }
 
@@ -79,7 +85,8 @@ void LearnedView::paintEvent(QPaintEvent*) {
   }
   painter.setPen(tight_ ? t.secondary : t.text);
   painter.setFont(tight_ ? ui_font(11) : ui_font(12.5, 600));
-  painter.drawText(QRectF(10, 4, width() - 20, 20), Qt::AlignVCenter, accessibleName());
+  painter.drawText(QRectF(10, 4, width() - 20, 20), Qt::AlignVCenter,
+                   painter.fontMetrics().elidedText(accessibleName(), Qt::ElideRight, width() - 20));
   if (!hasContent()) return;
   const QRectF area = QRectF(rect()).adjusted(10, tight_ ? kTightTop : 30, -10, tight_ ? -kTightBottom : -10);
   switch (kind_) {
@@ -225,22 +232,26 @@ void LearnedView::paintPlane(QPainter& painter, QRectF area) {
     QImage ground(s.boundary_side, s.boundary_side, QImage::Format_ARGB32);
     for (int i = 0; i < s.boundary_side * s.boundary_side; ++i) {
       QColor fill = t.run[s.boundary[static_cast<size_t>(i)] % 8];
-      fill.setAlphaF(0.22F);
+      fill.setAlphaF(0.36F);
       ground.setPixelColor(i % s.boundary_side, i / s.boundary_side, fill);
     }
+    painter.setRenderHint(QPainter::SmoothPixmapTransform);
     painter.drawImage(area, ground);
   }
   paintCaption(painter, area, plane_text(s, low, high));
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setClipRect(area);
-  const int64_t step = std::max<int64_t>(1, data_->train.rows / kMostPoints);
+  // In a small plane, few and small points leave the boundary in sight.
+  const double radius = std::clamp(std::min(area.width(), area.height()) / 70, 1.2, 3.0);
+  const auto most = std::clamp<int64_t>(std::llround(area.width() * area.height() / kPixelsOfPoint), 100, kMostPoints);
+  const int64_t step = std::max<int64_t>(1, data_->train.rows / most);
   for (int64_t row = 0; row < data_->train.rows; row += step) {
     const auto i = static_cast<size_t>(row);
     const QPointF place =
         line ? at(data_->train.x[i], data_->train.targets[i]) : at(data_->train.x[i * 2], data_->train.x[i * 2 + 1]);
-    painter.setPen(QPen(t.base, 0.8));
+    painter.setPen(radius < 2 ? QPen(Qt::NoPen) : QPen(t.base, 0.8));
     painter.setBrush(line ? t.quiet : t.run[data_->train.labels[i] % 8]);
-    painter.drawEllipse(place, 3, 3);
+    painter.drawEllipse(place, radius, radius);
   }
   if (!line) return;
   QPainterPath path(at(s.line_x[0], s.line_y[0]));

@@ -15,6 +15,7 @@ class LearnedView : public QWidget {
   LearnedView(Kind kind, const QString& name, QWidget* parent = nullptr);
   void setContent(std::shared_ptr<const WeightsSnapshot> snapshot, std::shared_ptr<const data::Dataset> data);
   bool hasContent() const;
+  void setName(const QString& name);  // its title
   void setTight(bool tight) { tight_ = tight; }  // inside a pane: no frame, and a low title line
   QSize sizeHint() const override { return {420, 320}; }
   QSize minimumSizeHint() const override;

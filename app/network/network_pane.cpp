@@ -1,10 +1,10 @@
 #include "app/network/network_pane.h"
 
+#include <QBoxLayout>
 #include <QFileInfo>
 #include <QLabel>
 #include <QPushButton>
 #include <QTextBrowser>
-#include <QVBoxLayout>
 #include <algorithm>
 
 #include "app/text/units.h"
@@ -23,6 +23,7 @@ bool has_weights(const Run& run) {
 NetworkPane::NetworkPane(TrainingSession* session, QWidget* parent)
     : Pane(tr("The network now"), parent),
       reader_(trainer_of(session)),
+      baseline_(trainer_of(session)),
       texts_(new QTextBrowser(this)),
       empty_(new QLabel(this)),
       swap_(new QPushButton(theme_icon("swap"), {}, this)) {
@@ -56,17 +57,35 @@ NetworkPane::NetworkPane(TrainingSession* session, QWidget* parent)
     auto* view = new LearnedView(kind, name, body);
     view->setTight(true);
     view->hide();
-    column->addWidget(view, kind == Kind::Filters ? 3 : 2);
+    if (kind != Kind::Plane) column->addWidget(view, kind == Kind::Filters ? 3 : 2);
     views_.push_back(view);
   }
+  baseline_plane_ = new LearnedView(Kind::Plane, {}, body);
+  baseline_plane_->setTight(true);
+  baseline_plane_->hide();
+  planes_ = new QBoxLayout(QBoxLayout::TopToBottom);
+  planes_->setSpacing(0);
+  planes_->addWidget(views_[0], 1);
+  planes_->addWidget(baseline_plane_, 1);
+  column->addLayout(planes_, 2);
   setBody(body);
   connect(&reader_, &WeightsReader::read, this, &NetworkPane::take);
   connect(&reader_, &WeightsReader::failed, this, &NetworkPane::say);
+  connect(&baseline_, &WeightsReader::read, this, [this](const auto& snapshot, const auto& rows) {
+    baseline_plane_->setContent(snapshot, rows);
+    showPlanes();
+  });
 }
 
 void NetworkPane::setRuns(const std::vector<Run*>& runs) {
   useful_ = std::ranges::any_of(runs, [](const Run* run) { return has_weights(*run); });
   Run* current = runs.empty() ? nullptr : runs.front();
+  Run* baseline = runs.size() > 1 && has_weights(*runs[1]) ? runs[1] : nullptr;
+  if (baseline != baseline_.run()) {
+    baseline_.setRun(baseline);
+    baseline_plane_->setContent(nullptr, nullptr);
+    showPlanes();
+  }
   if (current == reader_.run()) return;
   reader_.setRun(current);
   written_.clear();
@@ -74,8 +93,21 @@ void NetworkPane::setRuns(const std::vector<Run*>& runs) {
   say(reader_.whyNothing());
 }
 
+// Both planes are of the same kind of data. Each has the name of its run then.
+void NetworkPane::showPlanes() {
+  const bool both = !views_[0]->isHidden() && baseline_plane_->hasContent();
+  baseline_plane_->setVisible(both);
+  const auto name = [](const Run* run) {
+    return run && run->slot >= 0 ? run_letter(run->slot) + " · " + run->title : QString();
+  };
+  views_[0]->setName(both ? name(reader_.run()) : tr("Predictions"));
+  baseline_plane_->setName(name(baseline_.run()));
+  planes_->setDirection(planes_->geometry().width() > planes_->geometry().height() ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+}
+
 void NetworkPane::say(const QString& sentence) {
   for (LearnedView* view : views_) view->hide();
+  baseline_plane_->hide();
   texts_->hide();
   empty_->setText(sentence);
   empty_->show();
@@ -91,6 +123,7 @@ void NetworkPane::take(const std::shared_ptr<const WeightsSnapshot>& snapshot,
   views_[0]->setVisible(plane);
   views_[1]->setVisible(pictures), views_[2]->setVisible(pictures && views_[2]->hasContent());
   views_[3]->setVisible(confusion);
+  showPlanes();
   if (rows->context > 0) looks_.setWeights(snapshot, rows);
   empty_->setVisible(!plane && !pictures && !confusion && written_.empty());
   empty_->setText(rows->context > 0 ? tr("The network writes…") : tr("No picture for this kind of data: see Weights"));
@@ -110,12 +143,17 @@ void NetworkPane::takeLook(const std::shared_ptr<const Look>& look) {
 
 void NetworkPane::showEvent(QShowEvent* event) {
   Pane::showEvent(event);
-  reader_.setWatched(true);
+  for (WeightsReader* reader : {&reader_, &baseline_}) reader->setWatched(true);
 }
 
 void NetworkPane::hideEvent(QHideEvent* event) {
   Pane::hideEvent(event);
-  reader_.setWatched(false);
+  for (WeightsReader* reader : {&reader_, &baseline_}) reader->setWatched(false);
+}
+
+void NetworkPane::resizeEvent(QResizeEvent* event) {
+  Pane::resizeEvent(event);
+  showPlanes();
 }
 
 }  // namespace ws::app

@@ -12,7 +12,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kLookMs = 100, kAskMs = 400, kRestPerQuestion = 20;  // at most 1/20 of the training time
+constexpr int kLookMs = 100, kAskMs = 150, kRestPerQuestion = 20;  // at most 1/20 of the training time
 constexpr int64_t kRowsOfPictures = 1000;
 
 }  // namespace
@@ -90,7 +90,7 @@ QString WeightsReader::whyNothing() const {
   if (run_->live()) return tr("Reading the weights…");
   if (QFileInfo::exists(weights_path(run_->path))) return tr("Reading the weights that this run ended with…");
   return tr("No weights were saved with this run. Each training in this window saves them if they take at most 64 MiB. On the command line, "
-            "--out saves them too.");
+            "train --run saves them too.");
 }
 
 // Reads the weights that a finished run left beside its file. The CPU evaluates them, so any machine can do it.
@@ -122,8 +122,8 @@ void WeightsReader::ask() {
     QElapsedTimer clock;
     clock.start();
     const auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(executor, *rows, spec));
-    QMetaObject::invokeMethod(qApp, [reader, run, snapshot, took = clock.elapsed()] {
-      if (!reader || reader->run_ != run) return;
+    QMetaObject::invokeMethod(qApp, [reader, run, rows, snapshot, took = clock.elapsed()] {
+      if (!reader || reader->run_ != run || reader->rows_ != rows) return;  // another run may have been shown meanwhile
       reader->asked_ = false;
       reader->took_ms_ = took;
       reader->take(snapshot);

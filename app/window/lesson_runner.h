@@ -16,7 +16,8 @@ class LessonRunner : public QObject {
   Q_OBJECT
  public:
   LessonRunner(Workspace& workspace, NoticeBar* notice, QObject* parent);
-  void start(int lesson);  // index of a lesson offered on this machine; call it once the device is known
+  // `lesson`: index of one offered on this machine. `expected`: the answer that the person chose before; −1: none.
+  void start(int lesson, int expected = -1);
   bool training() const { return training_ || tried_; }
 
  private:
@@ -27,6 +28,9 @@ class LessonRunner : public QObject {
   void tryNext(const Lesson& lesson, const StartRequest& next);
   void concludeTry(const Run& run);
   void ask();  // what the person expects, while the lesson trains
+  void takeSpeed(const Lesson& lesson);  // the lesson has a speed of its own
+  void keepSpeed();
+  void giveSpeedBack();
   void conclude(const Lesson& lesson, const StartRequest& next);
 
   Workspace& workspace_;
@@ -36,6 +40,8 @@ class LessonRunner : public QObject {
   const Lesson* tried_ = nullptr;    // what it proposes next is trained
   std::vector<QPointer<Run>> runs_;
   int expected_ = -1;  // the answer that the person chose; −1: none
+  const Lesson* paced_ = nullptr;  // the speed is this lesson's
+  TrainSpeed speed_before_ = TrainSpeed::Full;
 };
 
 }  // namespace ws::app

@@ -329,7 +329,7 @@ void MainWindow::showDevice() {
 void MainWindow::refreshBars() {
   const TrainingSession& session = *workspace_.session();
   bar_->showRun(workspace_.shownRun(), session.busy(), session.paused(), static_cast<int>(session.waiting()));
-  bar_->setSpeed(session.speed());
+  bar_->setSpeed(session.speed(), session.slowRate());
   show_status(*status_, workspace_);
   const QString keys =
       live_->isVisible()     ? tr("A pan pauses Follow · [W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")

@@ -61,7 +61,7 @@ void NoticeBar::show(const QString& sentence, std::vector<NoticeAction> actions,
   for (NoticeAction& action : actions) {
     auto* button = new QPushButton(action.text, this);
     button->setProperty("small", true);
-    button->setProperty("primary", actions_.empty());
+    button->setProperty("primary", actions_.empty() && action.first);
     connect(button, &QPushButton::clicked, this, std::move(action.run));
     row_->insertWidget(row_->count() - 1, button);
     actions_.push_back(button);

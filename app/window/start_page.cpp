@@ -5,8 +5,10 @@
 #include <QLabel>
 #include <QPainter>
 #include <QPushButton>
+#include <QRadioButton>
 #include <QScrollArea>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/widgets/glossary.h"
 #include "app/widgets/icon_label.h"
@@ -59,7 +61,6 @@ StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* par
   text->setWordWrap(true);
   auto* question = new QLabel(lesson.question, this);
   question->setWordWrap(true);
-  question->setForegroundRole(QPalette::PlaceholderText);
   auto* row = new QHBoxLayout;
   const QStringList shipped = shipped_runs_of(lesson, cuda);
   const auto runs = shipped.isEmpty() ? lesson.requests(cuda).size() : static_cast<size_t>(shipped.size());
@@ -76,11 +77,22 @@ StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* par
   row->addWidget(button_);
   column->addWidget(title);
   column->addWidget(text);
-  column->addWidget(question);
+  column->addSpacing(2);
   column->addStretch(1);
+  column->addWidget(question);
+  for (const QString& answer : lesson.answers) {
+    answers_.push_back(new QRadioButton(answer, this));
+    column->addWidget(answers_.back());
+  }
+  column->addSpacing(4);
   column->addLayout(row);
   setMinimumSize(206, 262);
   setMaximumWidth(300);
+}
+
+int StartCard::expected() const {
+  const auto chosen = std::ranges::find_if(answers_, [](const QRadioButton* answer) { return answer->isChecked(); });
+  return chosen == answers_.end() ? -1 : static_cast<int>(chosen - answers_.begin());
 }
 
 void StartCard::paintEvent(QPaintEvent*) {
@@ -160,7 +172,7 @@ void StartPage::showLessons(bool cuda) {
   for (const Lesson* lesson : lessons(cuda)) {
     const int index = static_cast<int>(cards_.size());
     auto* card = new StartCard(*lesson, cuda, index == 0, this);
-    connect(card->button(), &QPushButton::clicked, this, [this, index] { emit start(index); });
+    connect(card->button(), &QPushButton::clicked, this, [this, index, card] { emit start(index, card->expected()); });
     row_->addWidget(card, kCardShare);  // all of one width
     cards_.push_back(card);
   }

@@ -10,6 +10,7 @@
 class QGridLayout;
 class QHBoxLayout;
 class QPushButton;
+class QRadioButton;
 
 namespace ws::app {
 
@@ -17,12 +18,15 @@ class WordLabel;
 
 void paint_lesson(QPainter& painter, const QRectF& box, const QString& name);
 
-// A card with a picture, a title, a text and a button that trains its runs or opens recorded ones.
+// A card with a picture, a title, a text, a question with its answers, and a button that trains its runs or opens recorded
+// ones. An answer may be chosen before.
 class StartCard : public QFrame {
   Q_OBJECT
  public:
   StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* parent);
   QPushButton* button() const { return button_; }
+  const std::vector<QRadioButton*>& answers() const { return answers_; }
+  int expected() const;  // the answer that is chosen; −1: none
 
  protected:
   void paintEvent(QPaintEvent*) override;
@@ -31,6 +35,7 @@ class StartCard : public QFrame {
   const Lesson& lesson_;
   bool primary_;
   QPushButton* button_;
+  std::vector<QRadioButton*> answers_;
 };
 
 class StartPage : public QWidget {
@@ -41,7 +46,7 @@ class StartPage : public QWidget {
   const std::vector<StartCard*>& cards() const { return cards_; }
 
  signals:
-  void start(int index);
+  void start(int index, int expected);
   void openFile();
   void ownData();
   void recordWanted();   // another program

@@ -204,20 +204,25 @@ void TopBar::buildSpeed(QHBoxLayout* row) {
   speed_->setToolTip(tr("How fast a training on this machine goes. Its steps and losses stay the same."));
   auto* menu = new QMenu(speed_);
   const std::pair<TrainSpeed, QString> speeds[] = {{TrainSpeed::Full, tr("Full speed")},
-                                                   {TrainSpeed::Slow, tr("Slow: 20 steps a second")},
+                                                   {TrainSpeed::Slow, {}},
                                                    {TrainSpeed::Step, tr("Step by step")}};
   int widest = 0;
   for (const auto& [speed, name] : speeds) {
-    connect(menu->addAction(name), &QAction::triggered, this, [this, speed = speed] { emit speedChosen(speed); });
+    QAction* action = menu->addAction(name);
+    if (speed == TrainSpeed::Slow) slow_ = action;
+    connect(action, &QAction::triggered, this, [this, speed = speed] { emit speedChosen(speed); });
     widest = std::max(widest, QFontMetrics(speed_->font()).horizontalAdvance(speed_name(speed)));
   }
   speed_->setMenu(menu);
   speed_->setFixedWidth(widest + 32);
-  setSpeed(TrainSpeed::Full);
+  setSpeed(TrainSpeed::Full, StartRequest().slow_rate);
   row->addWidget(speed_);
 }
 
-void TopBar::setSpeed(TrainSpeed speed) { speed_->setText(speed_name(speed)); }
+void TopBar::setSpeed(TrainSpeed speed, int slow_rate) {
+  speed_->setText(speed_name(speed));
+  slow_->setText(tr("Slow: %1 steps a second").arg(slow_rate));
+}
 
 QWidget* TopBar::buildLive() {
   auto* live = new QWidget(middle_);

@@ -7,6 +7,7 @@
 
 #include "app/workspace/choices.h"
 
+class QAction;
 class QComboBox;
 class QHBoxLayout;
 class QLabel;
@@ -63,7 +64,7 @@ class TopBar : public QWidget {
   bool showsProgram() const { return program_; }  // a recorded program: the first button records it again
   void setCompact(bool compact);
   void setFollow(bool on);
-  void setSpeed(TrainSpeed speed);
+  void setSpeed(TrainSpeed speed, int slow_rate);  // steps a second
   QWidget* keepPicker(QWidget* picker);  // takes it in, hidden; pass the result to setPicker
   void setPicker(QWidget* picker);       // replaces the progress on another tab; nullptr: the progress
   QVariantList traceChoices() const;     // level or window, and counters: stored in settings
@@ -105,6 +106,7 @@ class TopBar : public QWidget {
 
   Choices* choices_;
   QPushButton *train_, *stop_, *step_, *speed_, *follow_, *find_;
+  QAction* slow_ = nullptr;
   QToolButton* theme_;
   QStackedWidget* middle_;
   QLabel *hint_, *trace_label_, *cost_;

@@ -171,9 +171,16 @@ RunSpec spirals(std::vector<int64_t> hidden, Activation activation) {
   return spec;
 }
 
+// A slow training of some 1 000 steps takes a few seconds: the boundary can be watched.
+StartRequest watched(RunSpec spec, const QString& title, bool cuda) {
+  StartRequest one = request(std::move(spec), title, cuda);
+  one.slow_rate = 160;
+  return one;
+}
+
 Requests hidden_layer(bool cuda) {
-  return {request(spirals({}, Activation::Relu), QObject::tr("no hidden layer"), cuda),
-          request(spirals({32, 32}, Activation::Relu), QObject::tr("two hidden layers"), cuda)};
+  return {watched(spirals({}, Activation::Relu), QObject::tr("no hidden layer"), cuda),
+          watched(spirals({32, 32}, Activation::Relu), QObject::tr("two hidden layers"), cuda)};
 }
 
 QString hidden_layer_conclusion(const Runs& runs) {
@@ -185,7 +192,7 @@ QString hidden_layer_conclusion(const Runs& runs) {
 int hidden_layer_right(const Runs& runs) { return answer_below(accuracy(*runs.front()), {65, 90}); }
 
 StartRequest hidden_layer_next(bool cuda) {
-  return request(spirals({32, 32}, Activation::None), QObject::tr("no activation"), cuda);
+  return watched(spirals({32, 32}, Activation::None), QObject::tr("no activation"), cuda);
 }
 
 QString hidden_layer_after(const Runs& runs, const Run& tried) {
@@ -205,7 +212,7 @@ const std::vector<Lesson>& all_lessons() {
        QObject::tr("Two spirals in the plane, without and with [hidden layers]. Watch the boundary bend as it trains."),
        QObject::tr("How many points can a network without a hidden layer get right?"),
        {QObject::tr("about half"), QObject::tr("three quarters"), QObject::tr("nearly all")},
-       false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_right, hidden_layer_next, hidden_layer_after},
+       false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_right, hidden_layer_next, hidden_layer_after, TrainSpeed::Slow},
       {"weights", QObject::tr("What the first weights do"),
        QObject::tr("Normal, Xavier, Kaiming and zeros as [first weights]. Compare the first [loss], and see which runs "
                    "learn."),
@@ -226,7 +233,7 @@ const std::vector<Lesson>& all_lessons() {
 std::vector<const Lesson*> lessons(bool cuda) {
   std::vector<const Lesson*> offered;
   for (const Lesson& lesson : all_lessons())
-    if (cuda ? lesson.name != "hidden" : !lesson.needs_gpu || !shipped_runs_of(lesson, cuda).isEmpty())
+    if (cuda || !lesson.needs_gpu || !shipped_runs_of(lesson, cuda).isEmpty())
       offered.push_back(&lesson);
   return offered;
 }

@@ -12,7 +12,7 @@ namespace ws::app {
 struct Lesson {
   QString name, title;
   QString text;         // words in brackets are in the glossary
-  QString question;     // what do you expect? It stands on the card, and beside the training with its answers
+  QString question;     // what do you expect? It stands on the card with its answers, and beside the training
   QStringList answers;
   bool needs_gpu = false;
   QStringList recorded;  // names of shipped runs that show it without a GPU
@@ -22,6 +22,7 @@ struct Lesson {
   StartRequest (*next)(bool cuda);  // what to try next, with its title
   // The conclusion of that try, beside the runs of the lesson. nullptr: the result is compared like any training.
   QString (*after)(const std::vector<const Run*>& runs, const Run& tried) = nullptr;
+  TrainSpeed speed = TrainSpeed::Full;  // unless the person has chosen another one in this lesson before
 };
 
 // Lessons that are useful on this machine, in order.

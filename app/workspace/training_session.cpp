@@ -38,7 +38,7 @@ DataCache& cache() {
   return instance;
 }
 
-constexpr int kSlowStepsPerSecond = 20;
+constexpr int kSlowTicksPerSecond = 20;
 constexpr size_t kMostKeptBytes = 64u << 20;
 
 size_t bytes_of(const TrainState& state) {
@@ -169,10 +169,8 @@ TrainingSession::TrainingSession(const QString& folder, QObject* parent) : QObje
   timer_.setParent(this);
   timer_.setInterval(33);
   connect(&timer_, &QTimer::timeout, this, &TrainingSession::poll);
-  slow_steps_.setInterval(1000 / kSlowStepsPerSecond);
-  connect(&slow_steps_, &QTimer::timeout, this, [this] {
-    if (worker_) worker_->stepOnce();
-  });
+  slow_steps_.setInterval(1000 / kSlowTicksPerSecond);
+  connect(&slow_steps_, &QTimer::timeout, this, &TrainingSession::giveSlowSteps);
 }
 
 TrainingSession::~TrainingSession() = default;
@@ -275,6 +273,7 @@ Run* TrainingSession::begin(const StartRequest& request, QString name) {
     return nullptr;
   }
   run_ = run;
+  slow_rate_ = request.slow_rate;
   trains_on_ = machine_;
   nameDevice();
   paused_ = request.paused || (speed_ == TrainSpeed::Step && !trains_on_);
@@ -312,6 +311,7 @@ void TrainingSession::poll() {
     paused_ = now;
     emit stateChanged();
   }
+  if (update.progress && slow()) update.progress->paused = false;  // only its worker is, between two steps
   run_->apply(std::move(update));
   if (over) finish();
 }
@@ -468,7 +468,19 @@ void TrainingSession::resume() {
 // The worker of a slow training is paused and gets one step at a time.
 bool TrainingSession::slow() const { return worker_ && speed_ == TrainSpeed::Slow && !paused_ && !trains_on_; }
 
-void TrainingSession::pace() { slow() ? slow_steps_.start() : slow_steps_.stop(); }
+void TrainingSession::pace() {
+  if (!slow()) return slow_steps_.stop();
+  slow_clock_.start();
+  slow_given_ = 0;
+  slow_steps_.start();
+}
+
+// As many as the time asks for, also where the timer comes late. After a long stop of the window there is no burst.
+void TrainingSession::giveSlowSteps() {
+  const qint64 due = slow_clock_.elapsed() * slow_rate_ / 1000 - slow_given_, most = std::max(1, slow_rate_ / 2);
+  for (qint64 step = 0; worker_ && step < std::min(due, most); ++step) worker_->stepOnce();
+  slow_given_ += due;
+}
 
 void TrainingSession::setSpeed(TrainSpeed speed) {
   speed_ = speed;

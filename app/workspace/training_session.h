@@ -1,6 +1,7 @@
 // Trains one run at a time on a worker thread and copies its results into the Run that the window shows. Runs on
 // other machines can continue beside it.
 #pragma once
+#include <QElapsedTimer>
 #include <QObject>
 #include <QPointer>
 #include <QTimer>
@@ -21,6 +22,7 @@ struct StartRequest {
   QString title;
   prof::TraceLevel trace = prof::TraceLevel::Kernels;
   bool paused = false;  // start paused, for single steps
+  int slow_rate = 20;   // steps a second at slow speed
 };
 
 // Trace options for every run started from now on, beside its level.
@@ -29,7 +31,7 @@ struct TraceExtras {
   int64_t node_window = 0, node_every = 0;  // as in prof::CollectorOptions
 };
 
-// How fast a training on this machine goes. Slow: 20 steps a second, to be watched. Step: one step at each stepOnce(). The
+// How fast a training on this machine goes. Slow: some steps a second, to be watched. Step: one step at each stepOnce(). The
 // steps and their losses are the same at each speed.
 enum class TrainSpeed { Full, Slow, Step };
 
@@ -55,6 +57,7 @@ class TrainingSession : public QObject {
   void stepOnce();
   void setSpeed(TrainSpeed speed);  // also of the run in training
   TrainSpeed speed() const { return speed_; }
+  int slowRate() const { return slow_rate_; }  // steps a second, of the run in training
   void stop();  // the running one and the waiting ones
   bool stopAndWait(int milliseconds);
   // Stops waiting for a run that does not end. Its thread and its file are left as they are, and the file says
@@ -112,6 +115,7 @@ class TrainingSession : public QObject {
   void finish();
   void readTraceStatus();
   void pace();
+  void giveSlowSteps();
   bool slow() const;
   void nameDevice();
   void fail(const QString& sentence);
@@ -130,6 +134,9 @@ class TrainingSession : public QObject {
   std::deque<StartRequest> queue_;
   QTimer timer_, slow_steps_;
   TrainSpeed speed_ = TrainSpeed::Full;
+  int slow_rate_ = StartRequest().slow_rate;
+  QElapsedTimer slow_clock_;
+  qint64 slow_given_ = 0;  // steps since the clock began
   std::optional<bool> cuda_;
   bool paused_ = false, in_series_ = false;
   TraceExtras extras_;

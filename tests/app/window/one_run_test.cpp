@@ -238,6 +238,7 @@ void OneRunTest::aSlowTrainingHasTheSameLosses() {
   QVERIFY(session->busy() && !session->paused());
   QTRY_VERIFY(session->run()->steps.size() > 2);
   QVERIFY2(session->busy(), "a step every 50 ms: there are more to come");
+  QVERIFY2(!session->run()->progress || !session->run()->progress->paused, "it is not called paused");
   session->pause();
   QVERIFY(session->paused());
   session->resume();

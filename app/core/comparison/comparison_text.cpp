@@ -243,7 +243,10 @@ std::string answer_text(const Comparison& c, const std::string& a, const std::st
   if (c.asked.time && c.speed == Speed::WithinNoise && is_quiet(result_measure(c).delta.verdict))
     return b + " and " + a + ": " + (c.of(MeasureKind::TestAccuracy).delta.known() ? "same accuracy" : "same test loss") +
            ", same speed, within noise";
-  return c.asked.time && c.speed != Speed::Unknown ? result + "; " + speed_text(c, a, b) : result;
+  if (!c.asked.time || c.speed == Speed::Unknown) return result;
+  std::string speed = speed_text(c, a, b);
+  if (speed.starts_with("Too ")) speed[0] = 't';  // in the middle of a sentence
+  return result + "; " + speed;
 }
 
 std::string group_word(const Comparison& c, prof::GroupBy by) {

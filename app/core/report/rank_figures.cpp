@@ -533,7 +533,7 @@ Drawing lateness_figure(const RankReport& report, double width, double height, c
 }
 
 Drawing arrivals_figure(const RankReport& report, double width, double height, const FigureInk& ink) {
-  constexpr double kFoot = 38, kLeastRow = kLine, kMostRow = 240, kHead = 4;
+  constexpr double kFoot = 38, kLeastRow = kLine, kMostRow = 420, kHead = 4;
   Drawing drawing;
   drawing.width = width, drawing.height = height;
   if (!report.any() || report.steps.empty()) return drawing;

@@ -75,8 +75,8 @@ QWidget* CompareTab::buildPicker() {
   swap->setToolTip(swap->accessibleName());
   for (QComboBox* combo : {baseline_box_, candidate_box_}) {  // as wide as the row allows: no name moves its neighbours
     combo->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon), combo->setMinimumContentsLength(30);
-    combo->setMinimumWidth(180), combo->setMaximumWidth(210);
+    combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon), combo->setMinimumContentsLength(44);
+    combo->setMinimumWidth(180), combo->setMaximumWidth(320);
     combo->setPlaceholderText(tr("tick a second run"));
   }
   baseline_box_->setToolTip(tr("The run to compare with. The first letter, unless you choose another."));

@@ -113,7 +113,8 @@ QString TrialTable::allNumbers(int row) const {
 // move to the tooltips of the choices.
 void TrialTable::fitColumns() {
   const int space = viewport()->width(), wide_enough = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRuns - 2) * kNumberWidth;
-  const bool narrow = space < wide_enough;
+  constexpr int kForTitles = 160;  // from so much more on, no title is cut off
+  const bool narrow = space < wide_enough, whole_titles = space >= wide_enough + kForTitles;
   QHeaderView& header = *horizontalHeader();
   header.setFixedHeight(narrow ? 36 : 24);
   header.setTextElideMode(narrow ? Qt::ElideNone : Qt::ElideRight);  // eliding would join the two lines
@@ -126,7 +127,7 @@ void TrialTable::fitColumns() {
                       : column == kSpread ? kSpreadWidth
                       : column == kRuns   ? kRunsWidth
                                           : kNumberWidth;
-    setColumnWidth(column, width);
+    setColumnWidth(column, whole_titles ? std::max(width, horizontalHeader()->sectionSizeHint(column) + 6) : width);
     left -= columnWidth(column);
   }
   int hidden = 0;

@@ -167,11 +167,14 @@ void LivePage::fitPanes() {
   placeRows();
 }
 
-// It depends on the window only, so that no run moves the timeline. The split alone needs no more than its rows.
+// It depends on the window only, so that no run moves the timeline. Of a high window they take more: a few lanes do not fill
+// it. The split alone needs no more than its rows.
 int LivePage::chartsHeight() const {
   const int least = compact_ ? 190 : 262;
   const bool split_alone = loss_->isHidden() && small_->isHidden() && network_->isHidden();
-  return split_alone ? std::max(least, split_->wantedHeight()) : std::max(least, rows_->height() / 3);
+  constexpr int kHigh = 900;
+  const int height = rows_->height(), share = std::min(height, kHigh) / 3 + std::max(0, height - kHigh) * 3 / 5;
+  return std::max(least, split_alone ? split_->wantedHeight() : share);
 }
 
 void LivePage::placeRows() {

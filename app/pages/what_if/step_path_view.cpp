@@ -109,7 +109,7 @@ void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, doub
   for (const PathPicture::Bar& bar : row.bars) {
     const QRectF box(x(bar.begin), top + kBarSpace / 2, std::max(1.0, x(bar.end) - x(bar.begin)), height - kBarSpace);
     painter.setOpacity(opacity * (bar.on_path ? 1 : kFaint));
-    draw_fill(painter, box, meaning_brush(bar.meaning));
+    draw_fill(painter, box, bar.waits_for_data ? theme().data_wait : meaning_brush(bar.meaning));
     painter.setOpacity(1);
     const QString name = name_in(painter.fontMetrics(), bar.name, box.width());
     if (name.isEmpty()) continue;

@@ -17,6 +17,7 @@ struct PathPicture {
     QString name;
     double slack_us = 0;
     bool on_path = false;
+    bool waits_for_data = false;
   };
   struct Row {
     QString name;

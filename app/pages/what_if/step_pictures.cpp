@@ -72,7 +72,8 @@ PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace,
     const prof::Track& track = trace.tracks()[n.track];
     if (row.name.isEmpty()) row.name = row_name(track, several);
     const double from = std::max(0.0, static_cast<double>(begin - first) * 1e-3), to = static_cast<double>(std::min(end, last) - first) * 1e-3;
-    row.bars.push_back({from, to, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, path.node_ns[node] > 0});
+    row.bars.push_back({from, to, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, path.node_ns[node] > 0,
+                        prof::cause_of_node(n).cause == prof::PathCause::WaitsForData});
   }
   PathPicture picture;
   for (auto& [key, row] : rows)

@@ -150,7 +150,7 @@ TEST(Insights, NamesTheLayerThatTakesMostOfTheKernels) {
     row.key = name, row.share = share, row.meaning = Meaning::Matrix;
     f.layers.push_back(row);
   }
-  EXPECT_EQ(named(insights(f), "one layer").headline, "layer conv2 takes 45 % of the kernel time, 41 % of a step");
+  EXPECT_EQ(named(insights(f), "one layer").headline, "layer conv2 takes 45 % of the kernel time, 40 % of a step");
   f.layers[1].share = 0.3;
   EXPECT_THAT(rules(f), testing::Not(testing::Contains("one layer")));
   f.layers[1].share = 0.45, f.layers.resize(4);

@@ -173,7 +173,7 @@ std::vector<FlameView::LegendEntry> FlameView::legend() const {
   return entries;
 }
 
-// As many entries as fit, whole.
+// An entry that does not fit is left out.
 void FlameView::paintLegend(QPainter& painter) const {
   constexpr double kSwatch = 10, kGap = 5, kBetween = 14;
   double x = kMargin;

@@ -475,7 +475,7 @@ void TrainingSession::pace() {
   slow_steps_.start();
 }
 
-// As many as the time asks for, also where the timer comes late. After a long stop of the window there is no burst.
+// The time gives their number, also where the timer comes late. After a long stop of the window there is no burst.
 void TrainingSession::giveSlowSteps() {
   const qint64 due = slow_clock_.elapsed() * slow_rate_ / 1000 - slow_given_, most = std::max(1, slow_rate_ / 2);
   for (qint64 step = 0; worker_ && step < std::min(due, most); ++step) worker_->stepOnce();

@@ -144,8 +144,10 @@ std::string costliest_text(const RankReport& report) {
 
 std::vector<std::string> more_cost_texts(const RankReport& report) {
   std::vector<std::string> texts;
-  for (const Cost& cost : costs_of(report) | std::views::drop(1))
-    texts.push_back((cost.usual ? "Without a pattern, " : texts.empty() ? "Also, " : "And ") + cost.text + ".");
+  for (const Cost& cost : costs_of(report) | std::views::drop(1)) {
+    const char* const begin = texts.empty() ? "Also, " : "And ";
+    texts.push_back((cost.usual ? "Without a pattern, " : begin) + cost.text + ".");
+  }
   return texts;
 }
 

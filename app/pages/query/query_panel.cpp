@@ -207,7 +207,7 @@ std::vector<std::string> QueryPanel::files() const {
   return paths;
 }
 
-// As the window calls them: "B · MNIST 784-128-10 · arena".
+// The names in the window: "B · MNIST 784-128-10 · arena".
 std::vector<std::string> QueryPanel::names() const {
   std::vector<std::string> wanted;
   for (const QPointer<Run>& run : runs_)

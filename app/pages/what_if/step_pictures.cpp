@@ -33,7 +33,7 @@ std::vector<uint32_t> nodes_of_a_step(const prof::StepCauses& causes, double usu
   return nodes;
 }
 
-// A wait for data has no name of its own: its node carries that of the op which took the batch.
+// A wait for data has no name of its own: its node has the name of the op which took the batch.
 QString name_of(const prof::CauseNode& node, const prof::Trace& trace) {
   if (const prof::PathCauseId cause = prof::cause_of_node(node); cause.cause == prof::PathCause::WaitsForData) return text(prof::path_cause_name(cause));
   const bool op = (node.kind == prof::NodeKind::Kernel || node.kind == prof::NodeKind::CpuOp) && node.op != prof::kNoOp && node.op < trace.ops.size();

@@ -428,7 +428,10 @@ void PanelsTest::anAnswerAboutARunThatWasLeftIsDropped() {
     return true;
   });
   int read = 0, without_rows = 0;
-  connect(&reader, &WeightsReader::read, this, [&](const auto&, const auto& rows) { ++read, without_rows += rows == nullptr; });
+  connect(&reader, &WeightsReader::read, this, [&](const auto&, const auto& rows) {
+    ++read;
+    without_rows += rows == nullptr;
+  });
   reader.setWatched(true);
   reader.setRun(&run);
   QTRY_VERIFY(question);

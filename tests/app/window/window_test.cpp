@@ -465,10 +465,10 @@ void WindowTest::weightsOutliveTheRun() {
   Run imported;
   imported.origin = RunOrigin::Imported;
   panel.setRun(&imported);
-  const auto says = [&panel](const QString& words) {
+  const auto shows = [&panel](const QString& words) {
     return std::ranges::any_of(panel.findChildren<QLabel*>(), [&](const QLabel* label) { return label->isVisible() && label->text().contains(words); });
   };
-  QVERIFY(says("no weights"));
+  QVERIFY(shows("no weights"));
   QString path;
   {
     auto window = open();
@@ -498,7 +498,7 @@ void WindowTest::weightsOutliveTheRun() {
   panel.setRun(nullptr);
   QVERIFY(QFile::remove(weights_path(path)));
   panel.setRun(run);
-  QTRY_VERIFY(says("No weights were saved"));
+  QTRY_VERIFY(shows("No weights were saved"));
 }
 
 void WindowTest::unreadableFilesAreSaid() {

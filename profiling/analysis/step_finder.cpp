@@ -231,6 +231,19 @@ TimeNs StepFinder::untraced_between(std::span<const FoundStep> steps) const {
   return ns;
 }
 
+// A program that captures its steps in a graph marks those before it, and the captured one. What repeats after them many times as
+// often is the training. Empty: the marks show it.
+std::vector<FoundStep> StepFinder::repetitions_after(const std::vector<FoundStep>& marked) {
+  constexpr size_t kWarmUp = 16, kTimes = 4;
+  std::vector<SeenKernel>* const row = busiest_row();
+  if (!row || marked.empty() || marked.size() > kWarmUp || spans_dropped_) return {};
+  std::ranges::stable_sort(*row, {}, &SeenKernel::start);
+  const auto later = std::ranges::lower_bound(*row, marked.back().end, {}, &SeenKernel::start);
+  std::vector<SeenKernel> usual;
+  std::vector<FoundStep> steps = find_last_steps({later, row->end()}, untraced_, usual);
+  return steps.size() >= kTimes * marked.size() ? steps : std::vector<FoundStep>{};
+}
+
 FoundSteps StepFinder::find() {
   std::ranges::sort(untraced_, {}, &FoundStep::start);
   update_ranges(-kAlways, true);
@@ -242,6 +255,7 @@ FoundSteps StepFinder::find() {
     found.steps = std::move(marked_);
   } else if (found.by_ranges) {
     ranges_.show(found.steps, untraced_.empty());
+    if (std::vector<FoundStep> later = repetitions_after(found.steps); !later.empty()) found.steps = std::move(later), found.by_ranges = false;
   } else {
     found.steps = repetitions();
   }

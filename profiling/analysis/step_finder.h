@@ -47,6 +47,7 @@ class StepFinder {
   void settle_allocations(std::span<const FoundStep> steps, TimeNs until);
   std::vector<SeenKernel>* busiest_row();
   std::vector<FoundStep> repetitions();
+  std::vector<FoundStep> repetitions_after(const std::vector<FoundStep>& marked);
   void look_for_repetitions();
   void look_again(const std::vector<SeenKernel>& row);
   void sort_searched(std::vector<SeenKernel>& row);

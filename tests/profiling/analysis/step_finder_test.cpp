@@ -247,6 +247,26 @@ TEST(StepFinder, RangesThatNameStepsComeFirst) {
   EXPECT_EQ(found.spans(NameId{0})[0].flags, 0);
 }
 
+TEST(StepFinder, MarksOfAWarmUpAreNotTheSteps) {
+  for (const auto& [marked, later, ranges] : {std::tuple(11, 80, false), {11, 20, true}, {40, 400, true}}) {
+    Program program;
+    for (int i = 0; i < marked; ++i) {
+      const TimeNs begin = program.now;
+      program.now += 100'000;
+      program.step();
+      program.put(TrackKind::Ranges, "CPU ranges", span_at(SpanKind::Phase, 7, begin, program.now));
+    }
+    program.now += 5'000'000;  // it captures a graph
+    for (int i = 0; i < later; ++i) program.step();
+    const FoundSteps found = program.finder.find();
+    EXPECT_EQ(found.by_ranges, ranges) << marked;
+    EXPECT_NEAR(static_cast<double>(found.steps.size()), ranges ? marked : later, 2) << marked;
+    if (!ranges) {
+      EXPECT_NEAR(found.us_each, 4.3, 0.1);
+    }
+  }
+}
+
 // Two ranks share a process. The calls of their threads say no rank; the second rank's GPU is 100 µs behind its host.
 TEST(StepFinder, EachRankOfAProcessHasItsSteps) {
   StepFinders finders;

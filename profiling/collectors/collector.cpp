@@ -76,6 +76,7 @@ struct Collector::Impl final : GateParts {
   void set_stamps(int64_t steps) override { StampBoard::instance().want(steps); }
   void set_listener(bool on) override { prof::set_listener(on ? &Marks::instance() : listened_before); }
   void set_hooks(bool on, int64_t now) override { ProgramRanges::instance().pause(!on, now); }
+  int64_t time_after(int64_t) const override { return steady_ns(); }
   bool graphs_seen() const override { return gpu && gpu->graphs_seen(); }
   bool graphs_unsettled() const override { return gpu->graphs_unsettled(); }
   bool settles() const;

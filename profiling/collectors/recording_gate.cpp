@@ -146,13 +146,15 @@ void RecordingGate::apply(GateState next, When when, int64_t now) {
   if (next.settling) wants = wanted(setting_, next);
   state_ = next;
   overdue_at_ = 0;
-  note_gap(wants.gap, now);
+  const bool samples_are_read = before.sampling > 0 && next.sampling == 0;  // as a part of the gap, because the program waits
+  if (!samples_are_read) note_gap(wants.gap, now);
   if (before.clock_open && !next.clock_open) times_.clock.close(now);
   if (!before.clock_open && next.clock_open) times_.clock.open(now);
   if (before.capturing && !next.capturing) times_.uncaptured.close(now);
   if (!before.capturing && next.capturing) times_.uncaptured.open(now);
   if (before.capturing && !next.capturing) parts_.set_hooks(false, now);
   if (setting_.gpu) parts_.set_gpu(wants.kinds, when == When::BetweenSteps);
+  if (samples_are_read) note_gap(wants.gap, parts_.time_after(now));
   parts_.set_marks(wants.marks);
   parts_.set_stamps(wants.stamped_steps);
   parts_.set_listener(wants.listener);

@@ -57,6 +57,7 @@ class GateParts {
   virtual void set_stamps(int64_t steps) = 0;
   virtual void set_listener(bool on) = 0;
   virtual void set_hooks(bool on, int64_t now) = 0;  // the hooks return at once outside of capture ranges
+  virtual int64_t time_after(int64_t before) const { return before; }  // now, after a switch that took long
   virtual bool graphs_seen() const = 0;
   virtual bool graphs_unsettled() const = 0;
 };

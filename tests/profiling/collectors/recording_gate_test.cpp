@@ -119,6 +119,7 @@ struct Log final : GateParts {
   void set_stamps(int64_t steps) override { add("stamps " + std::to_string(steps)); }
   void set_listener(bool on) override { add(on ? "listens" : "does not listen"); }
   void set_hooks(bool on, int64_t) override { add(on ? "hooks on" : "hooks off"); }
+  int64_t time_after(int64_t before) const override { return before + switch_takes; }
   bool graphs_seen() const override { return seen; }
   bool graphs_unsettled() const override { return unsettled; }
 
@@ -127,6 +128,7 @@ struct Log final : GateParts {
 
   std::string calls;
   bool seen = false, unsettled = false;
+  int64_t switch_takes = 0;
 };
 
 struct Gate : testing::Test {
@@ -205,9 +207,10 @@ TEST_F(Gate, AnXrayPausesKernelRecordsForItsSteps) {
   EXPECT_EQ(log.take(), "gpu sampling, no ops, stamps 16, listens");
   gate.step(false, false, 25, 12);
   EXPECT_EQ(log.take(), "");
+  log.switch_takes = 4;
   gate.step(false, false, 30);
   EXPECT_EQ(log.take(), "gpu kernels, ops, stamps 16, listens");
-  EXPECT_EQ(gate.take_gaps(35, false), (Gaps{{20, 30}}));
+  EXPECT_EQ(gate.take_gaps(35, false), (Gaps{{20, 34}})) << "the program waits while samples are read";
   gate.set_sampling(14, 40);
   EXPECT_EQ(log.take(), "gpu sampling at once, no ops, stamps 16, listens");
   gate.set_sampling(14, 45);

@@ -22,7 +22,7 @@ std::vector<Insight> run_insights(const prof::RunData& run) {
   std::vector<Insight> all = rank_insights(prof::rank_report(run));
   for (Insight& more : trace_insights(look_of(run.trace))) all.push_back(std::move(more));
   if (auto late = late_multiprocessor(prof::multiprocessor_report(run.trace))) all.push_back(std::move(*late));
-  for (Insight& more : stall_insights(run.trace)) all.push_back(std::move(more));
+  for (Insight& more : stall_insights(run.trace, !run.summary.spec.empty())) all.push_back(std::move(more));
   predict(all, run);
   return all;
 }

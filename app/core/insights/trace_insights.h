@@ -36,7 +36,7 @@ std::optional<size_t> latest_step(const prof::RankReport& report);
 std::optional<Insight> late_multiprocessor(const prof::MultiprocessorReport& report);
 
 // From samples of instructions: at which line most samples of a kernel wait for one thing, and what helps. Most samples first;
-// nothing without samples.
-std::vector<Insight> stall_insights(const prof::Trace& trace);
+// nothing without samples. `training`: one of this program, whose kernels without source lines are built in.
+std::vector<Insight> stall_insights(const prof::Trace& trace, bool training);
 
 }  // namespace ws::app

@@ -67,7 +67,7 @@ std::vector<Insight> InsightsTab::foundIn(const Run& run, RunFacts& facts) {
       late->place = prof::FoundSpan{span->track, span->span};
     found.push_back(std::move(*late));
   }
-  for (Insight& more : stall_insights(run.trace)) found.push_back(std::move(more));
+  for (Insight& more : stall_insights(run.trace, run.hasChoices())) found.push_back(std::move(more));
   predict(run, found, facts.step_us);
   return found;
 }

@@ -35,7 +35,7 @@ TEST(StallInsights, NameTheOpTheReasonTheLineAndTheShare) {
   made.add("bias_relu(float*)", 14, Stall::GlobalMemory, 720);
   made.add("bias_relu(float*)", 14, Stall::Issued, 80, 16);
   made.add("bias_relu(float*)", 15, Stall::FixedLatency, 200, 32);
-  const std::vector<Insight> found = stall_insights(made.trace);
+  const std::vector<Insight> found = stall_insights(made.trace, false);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].headline, "72 % of fc1's samples wait for global memory at my.cu:14");
   EXPECT_THAT(found[0].why, HasSubstr("four values at once"));
@@ -56,7 +56,7 @@ TEST(StallInsights, EachReasonHasItsAdvice) {
     Made made;
     made.add("k", 3, rule.reason, 500);
     made.add("k", 4, Stall::Issued, 500, 16);
-    const std::vector<Insight> found = stall_insights(made.trace);
+    const std::vector<Insight> found = stall_insights(made.trace, false);
     ASSERT_EQ(found.size(), 1u) << rule.rule;
     EXPECT_EQ(found[0].rule, rule.rule);
     EXPECT_THAT(found[0].headline, HasSubstr("50 % of k's samples"));
@@ -66,33 +66,34 @@ TEST(StallInsights, EachReasonHasItsAdvice) {
 }
 
 TEST(StallInsights, SayNothingWithoutEnoughSamples) {
-  EXPECT_TRUE(stall_insights(prof::Trace()).empty());
+  EXPECT_TRUE(stall_insights(prof::Trace(), false).empty());
   Made few;
   few.add("k", 3, Stall::GlobalMemory, 99);
-  EXPECT_TRUE(stall_insights(few.trace).empty());
+  EXPECT_TRUE(stall_insights(few.trace, false).empty());
   Made busy;
   busy.add("k", 3, Stall::Issued, 5000);
   busy.add("k", 4, Stall::TensorCores, 5000, 16);
-  EXPECT_TRUE(stall_insights(busy.trace).empty()) << "a kernel that computes does not wait";
+  EXPECT_TRUE(stall_insights(busy.trace, false).empty()) << "a kernel that computes does not wait";
   Made spread;
   for (uint32_t line = 1; line <= 10; ++line) spread.add("k", static_cast<int>(line), Stall::GlobalMemory, 200, line * 16);
-  EXPECT_TRUE(stall_insights(spread.trace).empty()) << "no line stands out";
+  EXPECT_TRUE(stall_insights(spread.trace, false).empty()) << "no line stands out";
 }
 
 TEST(StallInsights, CodeWithoutLinesShowsHowToGetThem) {
   Made made;
   made.add("gemm", 0, Stall::GlobalMemory, 900);
-  const std::vector<Insight> found = stall_insights(made.trace);
+  const std::vector<Insight> found = stall_insights(made.trace, false);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].headline, "100 % of gemm's samples wait for global memory");
   EXPECT_THAT(found[0].why, HasSubstr("-lineinfo"));
+  EXPECT_THAT(stall_insights(made.trace, true).at(0).why, HasSubstr("built in"));
 }
 
 TEST(StallInsights, AreAmongAllAdvice) {
   const prof::MadeStalls made;
   const std::vector<Insight> all = run_insights(made.run);
   EXPECT_TRUE(std::ranges::any_of(all, [](const Insight& one) { return one.headline.find("my.cu:18") != std::string::npos; }));
-  const std::vector<Insight> stalls = stall_insights(made.run.trace);
+  const std::vector<Insight> stalls = stall_insights(made.run.trace, false);
   ASSERT_EQ(stalls.size(), 3u);
   EXPECT_EQ(stalls[0].rule, "global memory") << "most samples first";
 }

@@ -1,6 +1,7 @@
 #include "app/window/top_bar.h"
 
 #include <cmath>
+#include <utility>
 
 #include <QAbstractItemView>
 #include <QComboBox>
@@ -40,6 +41,10 @@ QString speed_name(TrainSpeed speed) {
 }  // namespace
 
 ProgressCell::ProgressCell(QWidget* parent) : QWidget(parent) { setFixedHeight(44); }
+
+void ProgressCell::setWide(bool wide) {
+  if (std::exchange(wide_, wide) != wide) updateGeometry();
+}
 
 void ProgressCell::show(const Run* run, int waiting, bool compact) {
   if (compact != compact_) compact_ = compact, updateGeometry();
@@ -350,8 +355,14 @@ void TopBar::setCompact(bool compact) {
   fitCells();
 }
 
+void TopBar::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fitCells();
+}
+
 // A run of another program shows only the recorded figures. A training shows all.
 void TopBar::fitCells() {
+  progress_->setWide(width() >= kWideFrom);
   loss_->setVisible(!foreign_ || has_loss_);
   accuracy_->setVisible(!foreign_ || has_accuracy_);
   throughput_->setVisible(!compact_ && !foreign_);

@@ -23,14 +23,15 @@ class ProgressCell : public QWidget {
  public:
   explicit ProgressCell(QWidget* parent = nullptr);
   void show(const Run* run, int waiting, bool compact);
-  QSize sizeHint() const override { return {compact_ ? 190 : 252, 44}; }
+  void setWide(bool wide);  // the window is wide: a long name is whole
+  QSize sizeHint() const override { return {compact_ ? 190 : wide_ ? 420 : 252, 44}; }
 
  protected:
   void paintEvent(QPaintEvent*) override;
 
  private:
   int slot_ = -1;
-  bool compact_ = false;
+  bool compact_ = false, wide_ = false;
   double done_ = 0;
   QString title_, strong_, weak_, shorter_, shortest_;
 };
@@ -87,6 +88,7 @@ class TopBar : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent*) override;
+  void resizeEvent(QResizeEvent*) override;
   void changeEvent(QEvent* event) override;
 
  private:

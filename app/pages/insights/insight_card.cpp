@@ -67,6 +67,7 @@ QString EvidenceBars::nameOf(RowKind kind) const {
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
   host_idles_gpu_ = false;
+  rule_ = QString::fromStdString(insight.rule);
   look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, of_itself_ = of_ranks_ || (facts.whole_trace && insight.share > 0), whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps;
   const bool judges_trace = insight.cost_ns > 0 && insight.step_us <= 0 && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
@@ -137,7 +138,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     if (part.meaning != look_at_) continue;
     painter.setPen(theme().secondary);
     painter.setFont(ui_font(11));
-    const QString name = of_itself_                                      ? tr("this")
+    const QString name = of_itself_                                      ? rule_
                          : host_idles_gpu_                               ? tr("GPU without work")
                          : whole_trace_ && part.meaning == Meaning::Idle ? tr("idle, host outside CUDA")
                          : whole_trace_ && part.meaning == Meaning::Sync ? tr("sync while no kernel runs")

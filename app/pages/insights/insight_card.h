@@ -47,6 +47,7 @@ class EvidenceBars : public QWidget {
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
   prof::Meaning look_at_ = prof::Meaning::Other;
+  QString rule_;  // "waits for data"
   bool of_ranks_ = false, of_itself_ = false, whole_trace_ = false, of_steps_ = false, host_idles_gpu_ = false;
 };
 

@@ -51,6 +51,7 @@ struct Insight {
   double cost_ns = 0;                                       // for rules that judge a whole trace
   double part_us = 0, step_us = 0;                          // for rules on the mean step of all ranks: the part of it
   double share = 0;                                         // for rules on a whole program: of its time, as the headline says
+  bool waits_for_data = false;                              // idle time that has the warning tone
   std::string edits = {};                                   // of `whatif`, that do what the advice says; empty if none can
   Interval saves_us = {};                                   // what they save, by predict_savings(); NaN without a prediction
 };

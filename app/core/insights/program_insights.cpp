@@ -373,8 +373,10 @@ class Program {
         workers_ == 0   ? "Give the DataLoader workers (num_workers)"
         : workers_ == 1 ? "One worker is not enough: give the DataLoader more (num_workers)"
                         : count_text(workers_) + " workers are not enough: give the DataLoader more";
-    return insight("waits for data", "the step waits for data: " + how_long, where + workers + ", or prepare the data once.",
-                   prof::Meaning::Idle, all, "loader ready");
+    Insight found = insight("waits for data", "the step waits for data: " + how_long, where + workers + ", or prepare the data once.",
+                            prof::Meaning::Idle, all, "loader ready");
+    found.waits_for_data = true;
+    return found;
   }
 
   // Lines that waited between trace windows only. There, no call of CUDA shows that they did: a value of the CPU is read in

@@ -67,7 +67,7 @@ QString EvidenceBars::nameOf(RowKind kind) const {
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
   host_idles_gpu_ = false;
-  rule_ = QString::fromStdString(insight.rule);
+  rule_ = QString::fromStdString(insight.rule), waits_for_data_ = insight.waits_for_data;
   look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, of_itself_ = of_ranks_ || (facts.whole_trace && insight.share > 0), whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps;
   const bool judges_trace = insight.cost_ns > 0 && insight.step_us <= 0 && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
@@ -105,7 +105,7 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
   const bool all = std::ranges::none_of(row.parts, [this](const Part& part) { return part.meaning == look_at_; });
   for (const Part& part : row.parts) {
     painter.setOpacity(all || part.meaning == look_at_ ? 1.0 : static_cast<double>(kAside));
-    draw_fill(painter, QRectF(x, bar.top(), part.us * scale, bar.height()), meaning_brush(part.meaning));
+    draw_fill(painter, QRectF(x, bar.top(), part.us * scale, bar.height()), waits_for_data_ && part.meaning == look_at_ ? theme().data_wait : meaning_brush(part.meaning));
     x += part.us * scale;
   }
   painter.setOpacity(1);

@@ -48,7 +48,7 @@ class EvidenceBars : public QWidget {
   std::vector<Row> rows_;
   prof::Meaning look_at_ = prof::Meaning::Other;
   QString rule_;  // "waits for data"
-  bool of_ranks_ = false, of_itself_ = false, whole_trace_ = false, of_steps_ = false, host_idles_gpu_ = false;
+  bool of_ranks_ = false, of_itself_ = false, waits_for_data_ = false, whole_trace_ = false, of_steps_ = false, host_idles_gpu_ = false;
 };
 
 class InsightCard : public QFrame {

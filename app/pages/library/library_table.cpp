@@ -87,6 +87,7 @@ void LibraryTable::fitColumns() {
   const int left = space - horizontalHeader()->length();
   const int widest = isColumnHidden(LibraryModel::Changes) ? LibraryModel::Name : LibraryModel::Changes;
   if (left > 0) setColumnWidth(widest, columnWidth(widest) + left);
+  if (left < 0) setColumnWidth(LibraryModel::Name, std::max(kNameWidth, columnWidth(LibraryModel::Name) + left));
 }
 
 void LibraryTable::columnMenu(const QPoint& at) {

@@ -149,6 +149,8 @@ TEST_F(Recorded, AWaitForDataIsAsLongAsInTheSplit) {
   const double us = static_cast<double>(data->ns) * 1e-3 / static_cast<double>(split.parts.steps);
   EXPECT_NEAR(us, 3250, 50);
   EXPECT_EQ(first().headline, "the step waits for data: " + time_text(us) + ", 32 % of a step");
+  EXPECT_NEAR(first().share, 0.32, 0.01);
+  EXPECT_TRUE(first().waits_for_data);
 }
 
 // Without steps, as where a model is only evaluated, there is no split.

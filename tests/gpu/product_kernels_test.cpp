@@ -179,13 +179,14 @@ TEST(WarpgroupProducts, MatchPlainLoops) {
     for (const Shape& s : {Shape{2048, 64, 64}, Shape{2100, 96, 40}, Shape{6200, 72, 136}, Shape{12300, 128, 200}, Shape{70, 8, 520}})
       for (const bool tb : {false, true}) {
         const DType type = type_of(precision);
-        const auto run = [&](Epilogue e, Activation act) {
-          Case t = make_case(s, precision, false, tb, e, act, type);
-          check(Way::Warpgroups, bench, blas, t, 2 * tolerance_of(precision, type) + 1e-3,
+        const auto run = [&](Epilogue e, Activation act, DType out) {
+          Case t = make_case(s, precision, false, tb, e, act, out);
+          check(Way::Warpgroups, bench, blas, t, 2 * tolerance_of(precision, out) + 1e-3,
                 std::to_string(s.m) + " rows, " + std::string(to_string(e)) + " " + std::string(to_string(act)));
         };
-        run(Epilogue::None, Activation::None), run(Epilogue::Bias, Activation::None);
-        run(Epilogue::BiasActivate, Activation::Gelu), run(Epilogue::ActivateGrad, Activation::Relu);
+        for (const DType out : {type, DType::F32})
+          run(Epilogue::None, Activation::None, out), run(Epilogue::Bias, Activation::None, out);
+        run(Epilogue::BiasActivate, Activation::Gelu, type), run(Epilogue::ActivateGrad, Activation::Relu, type);
         if (HasFatalFailure()) return;
       }
 }

@@ -1,5 +1,6 @@
 // Attention, layer norm and embedding against plain loops in double, for every number type and for shapes that fit
 // nothing.
+#include "engine/cuda/kernels/blas.h"
 #include "tests/gpu/op_support.h"
 
 namespace ws::cuda::test {
@@ -201,6 +202,40 @@ void expect_layer_norm(DType type, int64_t rows, int64_t cols) {
     expect_near(dgain.download(), want.dgain, 1e-5, "gain gradient " + what);
     expect_near(dshift.download(), want.dshift, 1e-5, "shift gradient " + what);
   }
+}
+
+// Parts of the gradients of gain and shift stay in the library's memory until an update adds them up.
+void expect_kept_sums(DType type, int64_t rows, int64_t cols) {
+  Bench bench;
+  const Blas blas;
+  KeptParts& kept = kept_parts(blas);
+  const Matrix x = random_matrix(rows, cols, type, 1), dy = random_matrix(rows, cols, type, 2);
+  Matrix gain = random_matrix(1, cols, DType::F32, 3), shift = random_matrix(1, cols, DType::F32, 4);
+  Matrix y(rows, cols, type), mean(rows, 1), inverse(rows, 1), dx(rows, cols, type), dgain(1, cols), dshift(1, cols);
+  layer_norm(bench.queue, {x.t, gain.t, shift.t, y.t, mean.t, inverse.t});
+  const NormWant want = norm_in_double(x, gain, shift, dy, nullptr);
+  NormGrad n{dy.t, x.t, gain.t, mean.t, inverse.t, {}, dx.t, dgain.t, dshift.t};
+  n.kept = &kept;
+  layer_norm_grad(bench.queue, bench.scratch(), n);
+  std::vector<ParamRef> both;
+  std::vector<double> want_gain = wide(gain.v), want_shift = wide(shift.v);
+  for (Matrix* m : {&gain, &shift}) {
+    const Tensor& gradient = m == &gain ? dgain.t : dshift.t;
+    both.push_back({static_cast<float*>(m->t.data), gradient, {}, nullptr, nullptr, cols});
+    both.back().parts = kept.of(gradient.data);
+    ASSERT_GT(both.back().parts.count, 0);
+  }
+  update_all(bench.queue, {Optimizer::Sgd, 0, 0, 0, 0, 0, bench.at(0)}, both);
+  constexpr double lr = 0.1f;  // of every step
+  for (size_t c = 0; c < want_gain.size(); ++c)
+    want_gain[c] -= lr * want.dgain[c], want_shift[c] -= lr * want.dshift[c];
+  expect_near(gain.download(), want_gain, 1e-5, "gain after an update");
+  expect_near(shift.download(), want_shift, 1e-5, "shift after an update");
+}
+
+TEST_F(Kernels, LayerNormSumsLeftToTheUpdate) {
+  for (DType type : kTypes)
+    for (int64_t cols : {32, 33, 128, 384, 1024}) expect_kept_sums(type, 700, cols);
 }
 
 // The norm of a sum reads what it stored of the sum.

@@ -5,6 +5,7 @@
 #include <deque>
 #include <string>
 
+#include "engine/cuda/kernels/attention_launch.h"
 #include "engine/cuda/kernels/blas.h"
 #include "engine/cuda/kernels/small_gemm.h"
 #include "tests/gpu/graph_time.h"
@@ -260,8 +261,10 @@ void time_product(Gpt& g, const std::string& what, const Product& p) {
   blas_prepare(g.blas, p);
   const double library = graph_time(20, true, [&](Queue q, int) { blas_product(q, g.blas, g.bench.scratch(), p); });
   const double own = graph_time(20, true, [&](Queue q, int) { small_product(q, p); });
-  std::printf("  %-44s %8.2f own %8.2f  now: %s\n", (what + " library").c_str(), library, own,
-              describe(Matmul::Library, p).c_str());
+  const bool fits = !p.transpose_a && size_of(p.a.type) == 2 && runs_warpgroups();
+  const double groups = fits ? graph_time(20, true, [&](Queue q, int) { gemm_by_warpgroups(q, p); }) : 0;
+  std::printf("  %-44s %8.2f own %8.2f on warpgroups %8.2f  now: %s\n", (what + " library").c_str(), library, own,
+              groups, describe(Matmul::Library, p).c_str());
   std::fflush(stdout);
 }
 
@@ -292,6 +295,14 @@ void time_parts(Gpt& g) {
   time_part("attention gradient", 20, [&](Queue q, int) {
     attention_grad(q, g.s.precision, g.s.head(), g.dn, b.attended, b.mixed, b.lse, b.dmixed);
   });
+  if (g.s.precision == Precision::Bf16) {
+    time_part("attention by warps", 20, [&](Queue q, int) {
+      attention_bf16(q, {g.s.head(), b.mixed, b.attended, b.lse, {}, {}});
+    });
+    time_part("attention gradient by warps", 20, [&](Queue q, int) {
+      attention_bf16(q, {g.s.head(), b.mixed, b.attended, b.lse, g.dn, b.dmixed});
+    });
+  }
   time_part("layer norm", 20, [&](Queue q, int) {
     layer_norm(q, {g.h0, b.gain1.master, b.shift1.master, b.n1, b.mean1, b.inverse1});
   });
@@ -300,6 +311,12 @@ void time_parts(Gpt& g) {
   });
   time_part("layer norm gradient + residual", 20, [&](Queue q, int) {
     layer_norm_grad(q, scratch, g.norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, b.dh2, b.dh1));
+  });
+  time_part("the same, sums left to the update", 20, [&](Queue q, int) {
+    NormGrad n = g.norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, b.dh2, b.dh1);
+    n.kept = &kept_parts(g.blas);
+    n.kept->forget();
+    layer_norm_grad(q, scratch, n);
   });
   if (g.together())
     time_part("weight gradients together", 20, [&](Queue q, int) { weight_gradients(q, g.s.precision, g.later); });

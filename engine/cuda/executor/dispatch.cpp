@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace ws::cuda {
 
@@ -117,10 +118,10 @@ JoinLosses joined_losses(const Launching& with) {
   return {with.scratch, static_cast<int>(joined_rows(with.bound.plan))};
 }
 
-// True if only the update of all parameters reads what the op makes.
-bool only_updates(const Plan& plan, const Op& op) {
+// True if only the update of all parameters reads the parameter gradients that the op makes.
+bool only_updates(const Plan& plan, std::span<const BufferId> gradients) {
   return std::ranges::all_of(plan.ops, [&](const Op& reader) {
-    const bool reads = std::ranges::any_of(reader.in, [&](BufferId id) { return std::ranges::count(op.out, id) > 0; });
+    const bool reads = std::ranges::any_of(reader.in, [&](BufferId id) { return std::ranges::count(gradients, id) > 0; });
     return !reads || reader.kind == OpKind::UpdateAll || reader.kind == OpKind::Free;
   });
 }
@@ -218,6 +219,7 @@ void launch_layer_norm(const Operands& o) {
 void launch_layer_norm_grad(const Operands& o) {
   NormGrad n{o.in(0), o.in(1), o.in(2), o.in(3), o.in(4), o.in(5)};
   n.dx = o.out(0), n.dgain = o.out(1), n.dshift = o.out(2);
+  if (only_updates(o.with.bound.plan, std::span(o.op.out).subspan(1))) n.kept = &kept_parts(o.with.blas);
   layer_norm_grad(o.with.queue, o.with.scratch, n);
 }
 
@@ -256,7 +258,7 @@ void launch_bias_activate(const Operands& o) {
 void launch_convolution(const Operands& o) {
   const Workspace memory = workspace(o.with.blas);
   Convolution c = convolution_of(o.with, o.op);
-  if (only_updates(o.with.bound.plan, o.op)) c.kept = &kept_parts(o.with.blas);
+  if (only_updates(o.with.bound.plan, o.op.out)) c.kept = &kept_parts(o.with.blas);
   convolve(o.with.queue, memory, c);
 }
 

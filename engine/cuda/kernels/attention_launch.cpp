@@ -6,8 +6,19 @@
 namespace ws::cuda {
 namespace {
 
+bool suits_warpgroups(Precision precision, const AttentionCall& call) {
+  constexpr int64_t kLongestGradient = 256;
+  const auto moves_whole = [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data) % 16 == 0; };
+  if (precision != Precision::Bf16 && precision != Precision::Fp16) return false;
+  if (call.heads.head_width != 32 && call.heads.head_width != 64) return false;
+  if (call.dqkv && call.heads.time > kLongestGradient) return false;
+  return moves_whole(call.qkv) && moves_whole(call.out) && moves_whole(call.dout) && moves_whole(call.dqkv) &&
+         runs_warpgroups();
+}
+
 void run(Queue queue, Precision precision, const AttentionCall& call) {
   if (call.heads.head_width > kMaxHeadWidth) throw Failure("Attention on the GPU takes heads of at most 128 columns.");
+  if (suits_warpgroups(precision, call)) return attention_by_warpgroups(queue, precision, call);
   switch (precision) {
     case Precision::Fp32:
       return attention_fp32(queue, call);

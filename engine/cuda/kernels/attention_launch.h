@@ -15,4 +15,7 @@ void attention_tf32(Queue, const AttentionCall&);
 void attention_bf16(Queue, const AttentionCall&);
 void attention_fp16(Queue, const AttentionCall&);
 
+// On Hopper, for 16 bits, heads of 32 or 64 columns and addresses of whole 16 bytes; a gradient of at most 256 symbols.
+void attention_by_warpgroups(Queue, Precision, const AttentionCall&);
+
 }  // namespace ws::cuda

@@ -21,7 +21,7 @@ __device__ __forceinline__ auto lines_of_b(const GemmArguments& g, int col0) {
 
 // What follows the product. With gelu known, an element takes few enough instructions to unroll. Each kind has kernels of
 // its own, because a block runs only once through its code and waits for all of it.
-enum class Finish : uint8_t { Bias, Gelu, GeluGrad, Any };
+enum class Finish : uint8_t { Bias, Float, Gelu, GeluGrad, Any };  // Float: as Bias, with results in fp32
 
 template <Math M>
 constexpr DType kTypeOf = M == Math::Bf16 ? DType::Bf16 : DType::F16;
@@ -40,8 +40,8 @@ __device__ __forceinline__ Pack<4> finished(const GemmArguments& g, Pack<4> v, c
   return v;
 }
 
-// The epilogue. A thread's groups of four lie below each other; it requests what it reads of several at once. All operands
-// have the type of the product.
+// The epilogue. A thread's groups of four lie below each other; it requests what it reads of several at once. All
+// operands have the type of the product, if the results are not in fp32.
 template <Finish F, class Product>
 __device__ __forceinline__ void finish_tile(const GemmArguments& g, const Product& product, int row0, int col0,
                                             const Pack<4>& bias) {
@@ -49,7 +49,8 @@ __device__ __forceinline__ void finish_tile(const GemmArguments& g, const Produc
   static_assert(Product::quads_per_thread % at_once == 0);
   const int2 mine = Product::quad_at(0);
   if (col0 + mine.y >= g.n) return;
-  const Ref c{static_cast<char*>(g.c), kTypeOf<Product::math>}, saved{static_cast<char*>(g.saved), c.type};
+  const Ref saved{static_cast<char*>(g.saved), kTypeOf<Product::math>},
+      c{static_cast<char*>(g.c), F == Finish::Float ? DType::F32 : saved.type};
   const bool bends_back = F == Finish::GeluGrad || (F == Finish::Any && g.epilogue == Epilogue::ActivateGrad);
 #pragma unroll 1
   for (int i = 0; i < Product::quads_per_thread; i += at_once) {
@@ -115,6 +116,7 @@ void launch_finished(Queue queue, const GemmArguments& g) {
 template <Math M, bool TB>
 void launch_gemm_of(Queue queue, const GemmArguments& g) {
   const bool gelu = g.activation == Activation::Gelu;
+  if (g.c_type == DType::F32) return launch_finished<M, TB, Finish::Float>(queue, g);
   if (g.epilogue == Epilogue::None || g.epilogue == Epilogue::Bias) return launch_finished<M, TB, Finish::Bias>(queue, g);
   constexpr Finish usual = TB ? Finish::GeluGrad : Finish::Gelu;
   if (gelu && g.epilogue == (TB ? Epilogue::ActivateGrad : Epilogue::BiasActivate))

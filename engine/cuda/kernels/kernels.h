@@ -259,6 +259,7 @@ void layer_norm(Queue, const Norm&);
 // `more`: empty, or a gradient of x that is added to dx.
 struct NormGrad {
   Tensor dy, x, gain, mean, inverse, more, dx, dgain, dshift;
+  KeptParts* kept = nullptr;  // where parts of dgain and dshift may stay
 };
 void layer_norm_grad(Queue, Scratch, const NormGrad&);
 // h = table[symbol] + positions[time], one row for each symbol. Without positions: only the table.

@@ -21,7 +21,9 @@ struct NormGradArguments {
   Tensor dy, x, gain, mean, inverse, more, dx, dgain, dshift;
   int64_t rows, rows_each;
   int cols;
-  float share;  // of a column: 1 / cols
+  float share;   // of a column: 1 / cols
+  float* parts;  // the column sums of each block
+  bool kept;     // the update adds them
 };
 
 __device__ __forceinline__ float pack_sum(const Pack<kNormEach>& p) { return (p.v[0] + p.v[1]) + (p.v[2] + p.v[3]); }
@@ -130,16 +132,16 @@ __global__ __launch_bounds__(kNormThreads) void layer_norm_any_kernel(const __gr
 
 // ---- gradient ----
 // dx = inverse · (g − mean(g) − x̂ · mean(g·x̂)) with g = dy·gain, and x̂ the normalised x. `more`, if given, is added:
-// the gradient that reaches x on another way. A block has adjacent rows and leaves their column sums of dy·x̂ and dy in
-// the scratch; the last block adds the sums of all blocks, block 0 first.
-__device__ __forceinline__ float* column_parts(Scratch scratch, int64_t block, int cols) {
-  return partials<float>(scratch) + block * 2 * cols;
+// the gradient that reaches x on another way. A block has adjacent rows and leaves their column sums of dy·x̂ and dy as
+// parts. The update adds them, or else the last block, block 0 first.
+__device__ __forceinline__ float* column_parts(const NormGradArguments& a, int64_t block) {
+  return a.parts + block * 2 * a.cols;
 }
 
 // Adds the sums of all blocks. Threads share the blocks of a column if there are enough threads. `shared`: a float for
 // each thread.
-template <int Threads>
-__device__ void join_columns(const NormGradArguments& a, Scratch scratch, float* shared) {
+template <int Threads, int AtOnce = 32>
+__device__ void join_columns(const NormGradArguments& a, float* shared) {
   const int all = 2 * a.cols, blocks = static_cast<int>(gridDim.x), thread = static_cast<int>(threadIdx.x);
   const int groups = max(1, Threads / all), each = (blocks + groups - 1) / groups;
   for (int first = 0; first < all; first += Threads) {
@@ -148,8 +150,8 @@ __device__ void join_columns(const NormGradArguments& a, Scratch scratch, float*
     float sum = 0;
     if (mine) {
       const int end = min(blocks, (group + 1) * each);
-#pragma unroll 32
-      for (int b = group * each; b < end; ++b) sum += __ldcg(column_parts(scratch, b, a.cols) + c);
+#pragma unroll AtOnce
+      for (int b = group * each; b < end; ++b) sum += __ldcg(a.parts + b * all + c);
     }
     shared[thread] = sum;
     __syncthreads();
@@ -240,11 +242,11 @@ __global__ __launch_bounds__(Threads) void layer_norm_grad_kernel(const __grid_c
       float sum = 0;
 #pragma unroll
       for (int w = 0; w < warps; ++w) sum += shared[w][c];
-      if (col < a.cols) column_parts(scratch, blockIdx.x, a.cols)[c < kNormAcross ? col : a.cols + col] = sum;
+      if (col < a.cols) column_parts(a, blockIdx.x)[c < kNormAcross ? col : a.cols + col] = sum;
     }
     __syncthreads();
   }
-  if (is_last_block(counter(scratch))) join_columns<Threads>(a, scratch, &shared[0][0]);
+  if (!a.kept && is_last_block(counter(scratch))) join_columns<Threads>(a, &shared[0][0]);
 }
 
 // Any width and alignment: warps write dx, then each thread adds up columns.
@@ -277,10 +279,10 @@ __global__ __launch_bounds__(kGradThreads) void layer_norm_grad_any_kernel(const
       dgain = fmaf(d, (load(x, row * a.cols + c) - means[row]) * inverses[row], dgain);
       dshift += d;
     }
-    column_parts(scratch, blockIdx.x, a.cols)[c] = dgain;
-    column_parts(scratch, blockIdx.x, a.cols)[a.cols + c] = dshift;
+    column_parts(a, blockIdx.x)[c] = dgain;
+    column_parts(a, blockIdx.x)[a.cols + c] = dshift;
   }
-  if (is_last_block(counter(scratch))) join_columns<kGradThreads>(a, scratch, shared);
+  if (!a.kept && is_last_block(counter(scratch))) join_columns<kGradThreads, 8>(a, shared);
 }
 
 // ---- launch ----
@@ -336,19 +338,15 @@ void layer_norm_grad(Queue queue, Scratch scratch, const NormGrad& n) {
   const int64_t space = std::max<int64_t>(1, (kScratchBytes / 2 - kCounterBytes) / (8 * cols));
   const int64_t wanted = std::clamp<int64_t>(ceil_div(rows, rows_of_a_block), 1, std::min(most_blocks, space));
   const int64_t rows_each = ceil_div(rows, wanted), blocks = ceil_div(rows, rows_each);
-  const NormGradArguments a{n.dy,
-                            n.x,
-                            n.gain,
-                            n.mean,
-                            n.inverse,
-                            n.more,
-                            n.dx,
-                            n.dgain,
-                            n.dshift,
-                            rows,
-                            rows_each,
-                            static_cast<int>(cols),
-                            1.f / static_cast<float>(cols)};
+  NormGradArguments a{n.dy, n.x, n.gain, n.mean, n.inverse, n.more, n.dx, n.dgain, n.dshift};
+  a.rows = rows, a.rows_each = rows_each, a.cols = static_cast<int>(cols), a.share = 1.f / static_cast<float>(cols);
+  const int64_t step = 2 * cols;
+  a.kept = n.kept && n.kept->memory_left().bytes >= 4 * step * blocks;
+  a.parts = static_cast<float*>(a.kept ? n.kept->memory_left().data : static_cast<char*>(scratch.data) + kCounterBytes);
+  if (a.kept) {
+    const auto count = static_cast<int>(blocks);
+    n.kept->keep(n.dgain.data, {a.parts, step, count}), n.kept->keep(n.dshift.data, {a.parts + cols, step, count});
+  }
   const bool one_type = n.dy.type == n.x.type && n.dx.type == n.x.type && (!n.more || n.more.type == n.x.type);
   const int packs = one_type ? packs_of({n.dy, n.x, n.dx, n.more ? n.more : n.dx}, {n.gain}, cols) : 0;
   if (packs == 0) return launch(queue, layer_norm_grad_any_kernel, blocks, kGradThreads, 0, a, scratch);

@@ -41,14 +41,18 @@ bool small(const Product& p) {
 }
 
 // True for many rows of 16 bits with sums so short that cuBLASLt's launch and its gap cost more than the product.
+// The results may be in fp32, like the logits.
 bool suits_warpgroups(const Product& p) {
   const auto moves_whole = [](const Tensor& t) {
     return t.cols * size_of(t.type) % 16 == 0 && reinterpret_cast<uintptr_t>(t.data) % 16 == 0;
   };
-  if (p.transpose_a || size_of(p.c.type) != 2 || p.accumulate != Accumulate::Fp32) return false;
+  if (p.transpose_a || size_of(p.a.type) != 2 || p.accumulate != Accumulate::Fp32) return false;
   if (p.c.rows < kWarpgroupRows || p.c.cols < kWarpgroupCols || flops_of(p) > kWarpgroupFlops) return false;
-  const auto fits = [&](const Tensor& t) { return !t || (t.type == p.c.type && moves_whole(t)); };
-  return fits(p.a) && fits(p.b) && fits(p.c) && fits(p.bias) && fits(p.saved) && runs_warpgroups();
+  const bool in_fp32 = p.c.type == DType::F32;
+  if (in_fp32 && p.epilogue != Epilogue::None && p.epilogue != Epilogue::Bias) return false;
+  const auto fits = [&](const Tensor& t) { return !t || (t.type == p.a.type && moves_whole(t)); };
+  const auto fits_results = [&](const Tensor& t) { return in_fp32 ? !t || moves_whole(t) : fits(t); };
+  return fits(p.a) && fits(p.b) && fits(p.saved) && fits_results(p.c) && fits_results(p.bias) && runs_warpgroups();
 }
 
 void small_gemm(Queue queue, const Product& p) {

@@ -35,6 +35,12 @@ __device__ __forceinline__ void show_copies() { asm volatile("fence.proxy.async.
 
 // clang-format off
 #define WS_FOUR(s, j) "+f"(s[j][0]), "+f"(s[j][1]), "+f"(s[j][2]), "+f"(s[j][3])
+#define WS_PRODUCT_OF_32(type)  \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type " {"  \
+               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"  \
+               "}, %16, %17, 1, 1, 1, %18, %19;"  \
+               : WS_FOUR(s, 0), WS_FOUR(s, 1), WS_FOUR(s, 2), WS_FOUR(s, 3)  \
+               : "l"(a), "l"(b), "n"(int{TA}), "n"(int{TB}))
 #define WS_PRODUCT_OF_64(type)  \
   asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {"  \
                "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,"  \
@@ -73,6 +79,13 @@ __device__ __forceinline__ void show_copies() { asm volatile("fence.proxy.async.
 
 // s += a·b for 16 k. TA, TB: the operand lies across k.
 template <Math M, bool TA, bool TB>
+__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[4][4], uint64_t a, uint64_t b) {
+  if constexpr (M == Math::Bf16)
+    WS_PRODUCT_OF_32("bf16");
+  else
+    WS_PRODUCT_OF_32("f16");
+}
+template <Math M, bool TA, bool TB>
 __device__ __forceinline__ void warpgroup_multiply_add(float (&s)[8][4], uint64_t a, uint64_t b) {
   if constexpr (M == Math::Bf16)
     WS_PRODUCT_OF_64("bf16");
@@ -93,7 +106,42 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&s)[32][4], uint64
   else
     WS_PRODUCT_OF_256("f16");
 }
+
+// The same with a in registers, which lies along k.
+// clang-format off
+#define WS_ROWS_TIMES_32(type)  \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type " {"  \
+               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"  \
+               "}, {%16,%17,%18,%19}, %20, 1, 1, 1, %21;"  \
+               : WS_FOUR(s, 0), WS_FOUR(s, 1), WS_FOUR(s, 2), WS_FOUR(s, 3)  \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(int{TB}))
+#define WS_ROWS_TIMES_64(type)  \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {"  \
+               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,"  \
+               "%24,%25,%26,%27,%28,%29,%30,%31"  \
+               "}, {%32,%33,%34,%35}, %36, 1, 1, 1, %37;"  \
+               : WS_FOUR(s, 0), WS_FOUR(s, 1), WS_FOUR(s, 2), WS_FOUR(s, 3), WS_FOUR(s, 4), WS_FOUR(s, 5),  \
+                 WS_FOUR(s, 6), WS_FOUR(s, 7)  \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(int{TB}))
+// clang-format on
+template <Math M, bool TB>
+__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[4][4], const uint32_t (&a)[4], uint64_t b) {
+  if constexpr (M == Math::Bf16)
+    WS_ROWS_TIMES_32("bf16");
+  else
+    WS_ROWS_TIMES_32("f16");
+}
+template <Math M, bool TB>
+__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[8][4], const uint32_t (&a)[4], uint64_t b) {
+  if constexpr (M == Math::Bf16)
+    WS_ROWS_TIMES_64("bf16");
+  else
+    WS_ROWS_TIMES_64("f16");
+}
+#undef WS_ROWS_TIMES_32
+#undef WS_ROWS_TIMES_64
 #undef WS_FOUR
+#undef WS_PRODUCT_OF_32
 #undef WS_PRODUCT_OF_64
 #undef WS_PRODUCT_OF_128
 #undef WS_PRODUCT_OF_256

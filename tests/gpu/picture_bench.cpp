@@ -60,10 +60,11 @@ void time_convolution(const std::string& name, const Window& v, Precision p, con
   if (line.find(only) == std::string::npos) return;
   Layer at(v, p);
   at.by_warps = by_warps;
-  Convolution forward{Convolution::Pass::Forward, v, at.x.t, at.w.t, at.z.t, Epilogue::BiasActivate, Activation::Relu};
-  forward.bias = at.bias.t;
-  Convolution back{Convolution::Pass::WeightGrad, v, at.x.t, at.dw.t, at.z.t, Epilogue::BiasGrad};
-  back.bias_grad = at.db.t;
+  const bool biased = v.c < 64;  // a batch norm follows wider layers instead
+  Convolution forward{Convolution::Pass::Forward, v, at.x.t, at.w.t, at.z.t};
+  if (biased) forward.epilogue = Epilogue::BiasActivate, forward.activation = Activation::Relu, forward.bias = at.bias.t;
+  Convolution back{Convolution::Pass::WeightGrad, v, at.x.t, at.dw.t, at.z.t};
+  if (biased) back.epilogue = Epilogue::BiasGrad, back.bias_grad = at.db.t;
   const double us[] = {at.time(forward), at.time({Convolution::Pass::DataGrad, v, at.x.t, at.w.t, at.z.t}),
                        at.time(back)};
   std::printf("%-34s", line.c_str());

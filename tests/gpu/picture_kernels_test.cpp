@@ -157,6 +157,37 @@ TEST_F(Kernels, ConvolutionsOfManyPictures) {
     }
 }
 
+// Pictures of whole tiles of 8 × 8, which Hopper has kernels for: few and many channels, an odd number of tiles, pictures
+// that are not square.
+TEST_F(Kernels, ConvolutionsOfPictureTiles) {
+  Bench bench;
+  const Window few = window(17, 16, 16, 64, 128, 3, 3, 1, 1), odd = window(65, 8, 8, 128, 64, 3, 3, 1, 1),
+               wide = window(11, 24, 16, 128, 128, 3, 3, 1, 1), many = window(64, 8, 8, 256, 256, 3, 3, 1, 1);
+  for (const auto& [v, p] : {std::pair{few, Precision::Bf16}, {few, Precision::Fp16}, {odd, Precision::Bf16},
+                             {wide, Precision::Bf16}, {many, Precision::Bf16}}) {
+    SCOPED_TRACE(window_name(v, p));
+    Picture at(v, p);
+    std::vector<double> z = convolved(v, at.x, at.w);
+    convolve(bench.queue, at.workspace(), at.forward());
+    expect_near(at.z.download(), z, picture_tolerance(p), "z");
+    Convolution forward = at.forward(Epilogue::BiasActivate);
+    forward.activation = Activation::Relu;
+    convolve(bench.queue, at.workspace(), forward);
+    add_bias(z, at.bias);
+    for (double& value : z) value = std::max(value, 0.);
+    expect_near(at.z.download(), z, 2 * picture_tolerance(p), "h");
+    convolve(bench.queue, at.workspace(), at.data_grad());
+    expect_near(at.dx.download(), data_gradient(v, at.dz, at.w), picture_tolerance(p), "dx");
+    Convolution weights = at.weight_grad();
+    weights.epilogue = Epilogue::None, weights.bias_grad = {};
+    convolve(bench.queue, at.workspace(), weights);
+    const std::vector<float> first = at.dw.download();
+    expect_near(first, weight_gradient(v, at.x, at.dz), tolerance_of_sums(p), "dw");
+    convolve(bench.queue, at.workspace(), weights);
+    EXPECT_EQ(at.dw.download(), first) << "the same bits again";
+  }
+}
+
 TEST_F(Kernels, PicturesOfAnEpoch) {
   Bench bench;
   const Window v = window(4, 6, 6, 1, 8, 3, 3, 1, 1);

@@ -88,6 +88,10 @@ __global__ __launch_bounds__(Product::threads, conv_blocks<Product, Grad>()) voi
   constexpr bool whole_results = Whole || Side > 0;
   const Pack<4> bias = early_bias<whole_results, Product>(g, col0);
   product.run(x, w, row0, col0, g.k, [](const T*, int) {});
+  if constexpr (Product::by_warpgroups)
+    if (g.writes_rows) {
+      return product.write(static_cast<T*>(g.c), g.n, col0, [&](int r) { return row0 + r < g.m ? row0 + r : -1; });
+    }
   product.meet();
   // Short code where a block has many groups of four: it runs through it only once.
   constexpr int at_once = Product::by_warpgroups || Side > 0 ? 4 : Product::quads_per_thread;
@@ -174,6 +178,11 @@ inline Patches patches_of(const Convolution& c) {
   return p;
 }
 
+// True if rows of `cols` elements begin at an address that allows packs of n elements.
+inline bool rows_pack(const Tensor& t, int64_t cols, int64_t n) {
+  return packs(Tensor{t.data, t.type, 1, cols}, n);
+}
+
 inline ConvArguments conv_arguments(const Convolution& c) {
   const bool grad = c.pass == Convolution::Pass::DataGrad;
   const Tensor &from = grad ? c.z : c.x, &to = grad ? c.x : c.z;
@@ -188,12 +197,8 @@ inline ConvArguments conv_arguments(const Convolution& c) {
   g.epilogue = c.epilogue, g.activation = c.activation;
   g.c_type = to.type, g.bias_type = c.bias.type, g.saved_type = c.saved.type;
   g.settled = c.w_is_settled;
+  g.writes_rows = g.epilogue == Epilogue::None && size_of(to.type) == 2 && rows_pack(to, g.n, 8);
   return a;
-}
-
-// True if rows of `cols` elements begin at an address that allows packs of n elements.
-inline bool rows_pack(const Tensor& t, int64_t cols, int64_t n) {
-  return packs(Tensor{t.data, t.type, 1, cols}, n);
 }
 
 // True if a forward pass or a data gradient can read and write 16 bytes at once.
@@ -307,7 +312,7 @@ void conv_of(Queue queue, const Convolution& c) {
   if constexpr (!Grad)
     if (has_small_windows(c)) return conv_windows_of<M>(queue, c);
   if (sizeof(typename Number<M>::type) == 2 && moves_whole_parts(c) && suits_warpgroups(c))
-    return conv_by_warpgroups(queue, {}, c);
+    return suits_tiles(c) ? conv_by_tiles(queue, c) : conv_by_warpgroups(queue, {}, c);
   const ConvArguments a = conv_arguments(c);
   const auto with = [&]<class Shape, bool Whole>() {
     launch_conv<TileProduct<M, false, !Grad, Shape, Whole>, Grad, Whole>(queue, a);

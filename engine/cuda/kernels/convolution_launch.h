@@ -17,5 +17,8 @@ void conv_weight_grad_fp16(Queue, Workspace, const Convolution&);
 // For 16 bits on Hopper. The layer must be wide enough, and its operands must move in parts of 16 bytes.
 bool suits_warpgroups(const Convolution&);
 void conv_by_warpgroups(Queue, Workspace, const Convolution&);
+// 3 × 3 of such layers over pictures of whole tiles of 8 × 8, at least 128 channels in, not the weight gradient.
+bool suits_tiles(const Convolution&);
+void conv_by_tiles(Queue, const Convolution&);
 
 }  // namespace ws::cuda

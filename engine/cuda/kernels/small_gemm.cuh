@@ -18,6 +18,7 @@ struct GemmArguments {
   Activation activation;
   DType c_type, bias_type, saved_type;
   bool settled;  // b may be read before the previous kernel has ended
+  bool writes_rows;  // no epilogue: warpgroups write whole rows of 16 bits
 };
 
 template <bool Whole>

@@ -249,6 +249,40 @@ struct WarpgroupProduct {
     __syncthreads();
   }
 
+  // Call after run: writes the rounded sums as rows of a matrix with n columns, whole 16 bytes of them. row_of(row of the
+  // tile) is the row there, or -1. Each warp moves its own rows through shared memory.
+  template <class RowOf>
+  __device__ __forceinline__ void write(T* to, int n, int col0, RowOf row_of) {
+    wait_for_copies<0>();
+    __syncthreads();
+    constexpr int parts = BN / 8;
+    const int lane = threadIdx.x % 32, row0 = static_cast<int>(threadIdx.x) / 32 * 16;
+    const auto place = [](int row, int col) { return col / 64 * (BM * 64) + AlongK::at(row, col % 64); };
+#pragma unroll
+    for (int j = 0; j < NF; ++j)
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+        *reinterpret_cast<uint32_t*>(shared + place(row0 + lane / 4 + 8 * h, j * 8 + lane % 4 * 2)) =
+            pair_of(sum[j][2 * h], sum[j][2 * h + 1]);
+    __syncwarp();
+#pragma unroll 4
+    for (int i = lane; i < 16 * parts; i += 32) {
+      const int r = row0 + i / parts, c = i % parts * 8, row = row_of(r);
+      if (row >= 0 && col0 + c < n)
+        *reinterpret_cast<uint4*>(to + static_cast<int64_t>(row) * n + col0 + c) =
+            *reinterpret_cast<const uint4*>(shared + place(r, c));
+    }
+  }
+  __device__ static __forceinline__ uint32_t pair_of(float low, float high) {
+    if constexpr (M == Math::Bf16) {
+      const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+      return *reinterpret_cast<const uint32_t*>(&both);
+    } else {
+      const __half2 both = __floats2half2_rn(low, high);
+      return *reinterpret_cast<const uint32_t*>(&both);
+    }
+  }
+
   static constexpr int quads_per_thread = BM * BN / 4 / threads;
   __device__ static int2 quad_at(int i) {
     const int q = static_cast<int>(threadIdx.x) + i * threads;

@@ -87,9 +87,9 @@ RunSpec convolutions_spec() {
   RunSpec spec = record_spec();
   spec.model.layers =
       "conv 5x5 32 stride 2 | relu | conv 3x3 64 | relu | maxpool 2 | conv 4x4 64 padding 0 | relu | maxpool 2 | linear";
-  spec.train.batch = 512, spec.train.epochs = 7;
-  spec.train.optimizer = Optimizer::AdamW, spec.train.lr = 0.005;
-  spec.train.schedule = Schedule::Linear, spec.train.warmup_steps = 80;
+  spec.train.batch = 512, spec.train.epochs = 4;
+  spec.train.optimizer = Optimizer::AdamW, spec.train.lr = 0.008;
+  spec.train.schedule = Schedule::Linear, spec.train.warmup_steps = 50;
   spec.exec.launch = Launch::Graph, spec.exec.precision = Precision::Bf16, spec.exec.graph_steps = 39;
   return spec;
 }

@@ -108,7 +108,9 @@ ParamRef param_of(const Launching& with, const UpdateItem& item) {
 // The rows whose losses the only update of a plan adds up, which saves the op that made them a round trip.
 int64_t joined_rows(const Plan& plan) {
   constexpr int64_t fewer = 1024;  // for more rows an output layer has a kernel that adds them itself
-  const auto times = [&](OpKind kind) { return std::ranges::count(plan.ops, kind, &Op::kind); };
+  const auto times = [&](OpKind kind) {  // a person's kernel adds no losses
+    return std::ranges::count_if(plan.ops, [&](const Op& op) { return op.kind == kind && !op.own; });
+  };
   if (times(OpKind::UpdateAll) + times(OpKind::GradientUpdate) != 1) return 0;
   const int64_t rows = plan.loss_rows();
   if (times(OpKind::OutputLayer) > 0) return rows <= fewer ? rows : 0;
@@ -122,7 +124,7 @@ JoinLosses joined_losses(const Launching& with) {
 bool only_updates(const Plan& plan, std::span<const BufferId> gradients) {
   return std::ranges::all_of(plan.ops, [&](const Op& reader) {
     const bool reads = std::ranges::any_of(reader.in, [&](BufferId id) { return std::ranges::count(gradients, id) > 0; });
-    return !reads || reader.kind == OpKind::UpdateAll || reader.kind == OpKind::Free;
+    return !reads || (reader.kind == OpKind::UpdateAll && !reader.own) || reader.kind == OpKind::Free;
   });
 }
 

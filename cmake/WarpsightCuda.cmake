@@ -1,8 +1,9 @@
 # Finds the CUDA toolkit and picks the architectures: the architecture of the machine's GPU, or a short list that ends in PTX.
 
-# GPUs of version 8.x run the PTX of 8.0: it is made once and assembled for each of them. CMake would make it for each.
-# Sets WARPSIGHT_ASSEMBLE, the compiler's options for those that CMAKE_CUDA_ARCHITECTURES then leaves out.
-macro(warpsight_share_ptx)
+# Options for a build for several GPUs. GPUs of version 8.x run the PTX of 8.0: it is made once and assembled for each of
+# them, where CMake would make it for each. And such a build is to be packed: compressed, its code takes a tenth.
+# Sets WARPSIGHT_ASSEMBLE, for what CMAKE_CUDA_ARCHITECTURES then leaves out, and WARPSIGHT_COMPRESS.
+macro(warpsight_join_gpus)
   set(WARPSIGHT_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES})
   set(WARPSIGHT_ASSEMBLE "")
   foreach(_more IN ITEMS 86 89)
@@ -11,6 +12,10 @@ macro(warpsight_share_ptx)
       list(APPEND WARPSIGHT_ASSEMBLE --generate-code=arch=compute_80,code=sm_${_more})
     endif()
   endforeach()
+  set(WARPSIGHT_COMPRESS "")
+  if(WARPSIGHT_ASSEMBLE AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
+    set(WARPSIGHT_COMPRESS --compress-mode=size)
+  endif()
 endmacro()
 
 set(WARPSIGHT_HAVE_CUDA OFF)
@@ -29,8 +34,8 @@ if(WARPSIGHT_CUDA)
         set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
       endif()
     endif()
-    warpsight_share_ptx()
     enable_language(CUDA)
+    warpsight_join_gpus()
     if(NOT CMAKE_CUDA20_COMPILE_FEATURES)  # CMake before 3.26 does not know that nvcc speaks it
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")

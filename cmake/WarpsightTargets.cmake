@@ -36,6 +36,7 @@ endforeach()
 target_compile_options(warpsight_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${_cuda_warnings}>
   $<$<AND:$<BOOL:${WARPSIGHT_WARNINGS_ARE_ERRORS}>,$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<BOOL:$<TARGET_PROPERTY:WARPSIGHT_CUDA_WARNINGS_STAY>>>>:--Werror=all-warnings>)
+target_compile_options(warpsight_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:${WARPSIGHT_COMPRESS}>)
 foreach(_option IN LISTS WARPSIGHT_ASSEMBLE)
   target_compile_options(warpsight_flags INTERFACE
     $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:CUDA_ARCHITECTURES>,90a-real>>>:${_option}>)

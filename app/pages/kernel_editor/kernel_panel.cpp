@@ -84,7 +84,11 @@ KernelPanel::KernelPanel(Workspace& workspace, QWidget* parent) : QWidget(parent
   looks_.setSingleShot(true), looks_.setInterval(kLookMs);
   connect(&soon_, &QTimer::timeout, this, &KernelPanel::build);
   connect(&looks_, &QTimer::timeout, this, [this] { showUse(); showSteps(); showStalls(); });
-  connect(code_, &CodeEditor::edited, this, [this] { good_ = false, chosen_ = true; soon_.start(); });
+  connect(code_, &CodeEditor::edited, this, [this] {
+    good_ = false;
+    chosen_ = true;
+    soon_.start();
+  });
   connect(&watcher_, &QFileSystemWatcher::fileChanged, this, &KernelPanel::fileChanged);
   connect(strip_, &ExerciseStrip::handInWanted, this, [this] {
     if (exercise_result_) QGuiApplication::clipboard()->setText(text(to_json_line(*exercise_result_)));

@@ -239,8 +239,7 @@ std::vector<FoundStep> StepFinder::repetitions_after(const std::vector<FoundStep
   if (!row || marked.empty() || marked.size() > kWarmUp || spans_dropped_) return {};
   std::ranges::stable_sort(*row, {}, &SeenKernel::start);
   const auto later = std::ranges::lower_bound(*row, marked.back().end, {}, &SeenKernel::start);
-  std::vector<SeenKernel> usual;
-  std::vector<FoundStep> steps = find_last_steps({later, row->end()}, untraced_, usual);
+  std::vector<FoundStep> steps = find_steps({later, row->end()}, untraced_);
   return steps.size() >= kTimes * marked.size() ? steps : std::vector<FoundStep>{};
 }
 

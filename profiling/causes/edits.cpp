@@ -270,7 +270,7 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
   if (changed == 0) refuse(edit, "the steps of this run have nothing that this edit could change.");
 }
 
-// A launch right after cudaFree takes the driver longer than others; without the call it is one of the others.
+// A launch right after cudaFree takes the driver longer than another one; without the call it takes what other launches take.
 size_t Editor::no_allocator(Timing& timing) const {
   constexpr size_t kEnough = 8;
   std::vector<double> after_free, others;

@@ -136,7 +136,7 @@ TEST(Predict, AllocatorCallsThatAreGone) {
   expect_predicted(calls, "no allocator calls", none, 4);  // no kernel was queued, so the gap of queued kernels is not known
 }
 
-TEST(Predict, LaunchesAfterFreedMemoryGetTheTimeOfTheOthers) {
+TEST(Predict, LaunchesAfterFreedMemoryTakeWhatOtherLaunchesTake) {
   const MadeProgram none = with(small_network(), [](MadeProgram& p) {
     p.between = 0;
     for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 3000;

@@ -195,8 +195,10 @@ std::vector<const PathGroup*> Editor::selected(const Edit& edit) const {
 }
 
 void Editor::make_free(const PathGroup& group, Timing& timing) const {
+  if (is_allocator(group)) no_allocator(timing);
   const bool call = group.kind == GroupKind::Cause && group.cause.cause != PathCause::Work;
   for (const auto& [node, share] : group.nodes) {
+    if (is_allocator(group)) break;
     if (call && runs_on_host(graph_.nodes[node].kind) && graph_.nodes[node].kind != NodeKind::DataWait)
       drop_call(graph_, timing, node);
     else

@@ -119,6 +119,7 @@ class Prediction {
   }
 
   void restore(const PathGroup& group, const Timing& from, Timing& timing) const {
+    if (is_allocator(group)) timing = from;  // launches after freed memory, too
     for (const auto& [node, share] : group.nodes) {
       timing.work_ns[node] = from.work_ns[node];
       for (uint32_t e = graph_.first_edge[start_of(node)]; e < graph_.first_edge[end_of(node) + 1]; ++e) timing.lag[e] = from.lag[e];

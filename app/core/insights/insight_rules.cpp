@@ -280,6 +280,11 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu) {
   facts.step_us = static_cast<double>(parts.wall()) * per_step;
   for (size_t m = 0; m < std::size(facts.part_us); ++m)
     facts.part_us[m] = static_cast<double>(parts.times[m]) * per_step;
+  // A wait for data is no launch gap, although a launch ends it.
+  const prof::HostGap& data = parts.gaps[static_cast<size_t>(prof::HostWork::Data)];
+  facts.part_us[static_cast<size_t>(prof::Meaning::Launch)] -= static_cast<double>(data.launch) * per_step;
+  facts.part_us[static_cast<size_t>(prof::Meaning::Idle)] += static_cast<double>(data.launch) * per_step;
+  facts.data_wait_us = static_cast<double>(data.launch + data.idle) * per_step;
   return facts;
 }
 

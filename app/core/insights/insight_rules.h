@@ -20,6 +20,7 @@ struct RunFacts {
   bool gpu = false;
   double step_us = 0;       // wall clock time
   double part_us[prof::kMeanings] = {};  // per step, indexed by prof::Meaning
+  double data_wait_us = 0;  // of the idle time: the program waits for its data
   double kernels_per_step = 0;
   double allocator_calls_per_step = 0;   // calls that reached the driver
   double first_loss = 0, last_loss = 0;  // NaN if unknown or not finite

@@ -167,7 +167,8 @@ struct Judged {
   prof::Activity activity;  // outside of pauses
   double wall() const { return static_cast<double>(activity.wall); }  // traced
   double part(Meaning m) const { return facts.part(m) * 1e3; }  // ns
-  double idle() const { return wall() - static_cast<double>(activity.busy); }
+  double data_wait() const { return facts.data_wait_us * 1e3; }
+  double idle() const { return std::max(0.0, wall() - static_cast<double>(activity.busy) - data_wait()); }  // beside waits for data
   // The split of the time takes the time between trace windows for a gap.
   double launch_gaps() const { return std::min(part(Meaning::Launch), idle()); }
   bool worth_saying(double ns) const { return ns >= kShareWorthSaying * wall(); }
@@ -199,7 +200,8 @@ Found idle_gpu(const Judged& j) {
   // A GPU that worked was not idle for 100 %.
   const std::string share = idle > 0.99 * j.wall() ? "more than 99 %" : percent(idle / j.wall(), 0);
   const auto [cause, advice] = why_idle(j);
-  return insight("idle GPU", "the GPU does nothing for " + share + " of the " + (j.look.steps ? "steps: " : "time: ") + time(idle) + " of " + time(j.wall()),
+  const std::string who = j.worth_saying(j.data_wait()) ? "beside its waits for data, the GPU does nothing for " : "the GPU does nothing for ";
+  return insight("idle GPU", who + share + " of the " + (j.look.steps ? "steps: " : "time: ") + time(idle) + " of " + time(j.wall()),
                  advice + std::string(prof::has_samples(*j.look.trace)
                                           ? " The flame graph “While the GPU waited” (stats --by gaps) shows what the host did."
                                           : ""),

@@ -417,7 +417,7 @@ void KernelPanel::showFacts() {
   const auto occupancy = facts_ && facts_->has_kernel ? own::occupancy_of(*facts_, compute()) : std::nullopt;
   occupancy_->setOccupancy(occupancy);
   occupancy_pane_->setTitle(tr("Occupancy"), occupancy ? tr("%1 of %2 warps fit · limit: %3").arg(occupancy->warps).arg(occupancy->most_warps).arg(text(occupancy->limit())) : tr("warps that a multiprocessor holds, after a build"));
-  if (!facts_) return facts_text_->setText(tr("A build fills this."));
+  if (!facts_) return facts_text_->clear();
   if (!facts_->has_kernel) return facts_text_->setText(tr("The source has no kernel named %1.").arg(QString::fromUtf8(own::kEntry)));
   QStringList lines{tr("%1 blocks × %2 threads · %3 instructions").arg(facts_->blocks).arg(facts_->threads).arg(facts_->instructions),
                     tr("%1 registers a thread · %2 of shared memory a block").arg(facts_->registers).arg(bytes_text(facts_->shared_bytes + facts_->dynamic_bytes))};

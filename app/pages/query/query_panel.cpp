@@ -128,7 +128,7 @@ QWidget* QueryPanel::buildAnswer() {
   shown_ = new PagedPane(tr("Answer"), this);
   table_ = table_view(shown_, model_, sorter_, tr("Answer of the query"));
   table_->viewport()->installEventFilter(this);
-  new EmptyWords(table_, tr("The answer stands here, a row a line. The page Plot draws it."));
+  new EmptyWords(table_, tr("Results appear here. The tab Plot draws them."));
   plot_ = new QueryPlot(shown_);
   const int table_page = shown_->addPage(tr("Table"), table_), plot_page = shown_->addPage(tr("Plot"), plot_);
   auto* out = new QPushButton(theme_icon("export"), tr("Export…"), shown_);

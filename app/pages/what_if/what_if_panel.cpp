@@ -280,7 +280,7 @@ void WhatIfPanel::fill() {
   QStringList notes;
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("The GPU idles %1 a step without a recorded cause.").arg(step_time_text(r.unexplained_us));
   for (const std::string& warning : r.warnings) notes << text(warning);
-  body_->showResult(tr("The critical path is mostly “%1”: %2 % of a step.").arg(cause).arg(share, 0, 'f', 0), notes.join('\n'));
+  body_->showResult(tr("The largest part of the critical path is “%1”: %2 % of a step.").arg(cause).arg(share, 0, 'f', 0), notes.join('\n'));
   step_pane_->setTitle(tr("The step"), tr("filled: on the critical path · %1").arg(steps), steps);
 }
 
@@ -316,7 +316,7 @@ void WhatIfPanel::fillPrediction() {
     const double before = result_->measured_us.value, after = result_->predicted_us.value;
     predicted_->setText(tr("%1 → %2 ± %3, %4×").arg(step_time_text(before), step_time_text(after), step_time_text(result_->predicted_us.half_width)).arg(after > 0 ? before / after : 0, 0, 'f', 2));
   } else {
-    predicted_->setText(result_ ? step_time_text(result_->measured_us.value) : QString());
+    predicted_->setText(result_ ? tr("measured %1").arg(step_time_text(result_->measured_us.value)) : QString());
   }
   const QString how = tr("An edit takes time away from the measured step, and the page predicts what is left. Prove it trains with the choices "
                          "that do the edit, and shows how far the prediction was off.");

@@ -147,6 +147,24 @@ TEST(Predict, LaunchesAfterFreedMemoryTakeWhatOtherLaunchesTake) {
   expect_predicted(frees, "no allocator calls", none, 2);
 }
 
+TEST(Predict, ARowGainsWhatItsEditSaves) {
+  const MadeProgram program = with(small_network(), [](MadeProgram& p) {
+    p.sync = true, p.data = 40'000;
+    for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.allocation = 4000;
+    for (const size_t i : {1, 3, 5}) p.kernels[i].freed = 8000;
+  });
+  const RunData run = program.run();
+  const StepCauses causes = step_causes(run);
+  size_t checked = 0;
+  for (const HelpRow& row : what_if(causes, run.trace, {}).rows) {
+    const std::string edit = edit_of(row);
+    if (row.kind != GroupKind::Cause || edit.ends_with(" gone")) continue;
+    EXPECT_NEAR(what_if(causes, run.trace, parse_edits(edit)).saved_us(), row.gain_us, 0.01 * row.gain_us) << edit;
+    ++checked;
+  }
+  EXPECT_EQ(checked, 3u);
+}
+
 TEST(Predict, OneGraphLaunchForAStep) {
   const MadeProgram eager = with(small_network(), [](MadeProgram& p) {
     for (MadeKernel& kernel : p.kernels) kernel.call = 9000;

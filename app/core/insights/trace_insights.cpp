@@ -337,6 +337,8 @@ RunFacts facts_of(const TraceLook& look) {
     const prof::Breakdown parts = prof::breakdown(*look.trace, inner, counted.begin, counted.end);
     sum.end += parts.wall(), sum.steps = 1;
     for (size_t i = 0; i < std::size(sum.times); ++i) sum.times[i] += parts.times[i];
+    for (size_t i = 0; i < std::size(sum.gaps); ++i)
+      sum.gaps[i].launch += parts.gaps[i].launch, sum.gaps[i].idle += parts.gaps[i].idle;
   }
   RunFacts facts = facts_of(RunSpec{}, sum, true);
   facts.whole_trace = true, facts.of_steps = look.steps;

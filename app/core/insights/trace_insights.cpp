@@ -167,7 +167,8 @@ struct Judged {
   prof::Activity activity;  // outside of pauses
   double wall() const { return static_cast<double>(activity.wall); }  // traced
   double part(Meaning m) const { return facts.part(m) * 1e3; }  // ns
-  double data_wait() const { return facts.data_wait_us * 1e3; }
+  // The ranges of a program go on between trace windows.
+  double data_wait() const { return facts.data_wait_us * 1e3 * wall() / std::max(1.0, wall() + static_cast<double>(activity.untraced)); }
   double idle() const { return std::max(0.0, wall() - static_cast<double>(activity.busy) - data_wait()); }  // beside waits for data
   // The split of the time takes the time between trace windows for a gap.
   double launch_gaps() const { return std::min(part(Meaning::Launch), idle()); }

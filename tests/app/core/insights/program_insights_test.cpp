@@ -187,7 +187,7 @@ TEST_F(Recorded, SharesAreOfTheTracedTime) {
   EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the traced time");
   EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms, 10 % of a step");
   EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 40 % of the traced time");
-  EXPECT_EQ(said["idle GPU"], "the GPU does nothing for 60 % of the time: 24.00 ms of 40.00 ms");
+  EXPECT_EQ(said["idle GPU"], "beside its waits for data, the GPU does nothing for 50 % of the time: 20.00 ms of 40.00 ms");
   EXPECT_EQ(said["slowest gap"], "") << "nobody knows what was between two windows";
 }
 

@@ -116,6 +116,13 @@ __global__ void float_chain(float* out, int rounds) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
 
+HERE(double_chain, 3)
+__global__ void double_chain(float* out, int rounds) {
+  double value = threadIdx.x;
+  for (int i = 0; i < rounds; ++i) value = value * 1.0001 + 0.5;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = static_cast<float>(value);
+}
+
 HERE(integer_chain, 3)
 __global__ void integer_chain(float* out, int rounds) {
   unsigned value = threadIdx.x;
@@ -192,6 +199,7 @@ const Planted kPlanted[] = {
     {"uneven_barrier", "barrier", uneven_barrier_line, LAUNCH(kSms, 1024, uneven_barrier, 1, g_out)},
     {"many_barriers", "barrier", many_barriers_line, LAUNCH(kSms, 1024, many_barriers, 8, g_out)},
     {"float_chain", "result of the instruction before", float_chain_line, LAUNCH(kSms, 32, float_chain, 32, g_out)},
+    {"double_chain", "result of the instruction before", double_chain_line, LAUNCH(kSms, 32, double_chain, 16, g_out)},
     {"integer_chain", "result of the instruction before", integer_chain_line, LAUNCH(kSms, 32, integer_chain, 32, g_out)},
     {"special_chain", "shared memory or special function", special_chain_line, LAUNCH(kSms, 32, special_chain, 8, g_out)},
     {"special_unit", "busy math unit|shared memory queue|shared memory or special function", special_unit_line, LAUNCH(kSms, 1024, special_unit, 8, g_out)},

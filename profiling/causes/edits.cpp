@@ -195,12 +195,14 @@ std::vector<const PathGroup*> Editor::selected(const Edit& edit) const {
 }
 
 void Editor::make_free(const PathGroup& group, Timing& timing) const {
-  if (is_allocator(group)) no_allocator(timing);
+  if (is_allocator(group)) {
+    no_allocator(timing);
+    return;
+  }
   const bool call = group.kind == GroupKind::Cause && group.cause.cause != PathCause::Work;
   for (const auto& [node, share] : group.nodes) {
-    if (is_allocator(group)) break;
     if (call && runs_on_host(graph_.nodes[node].kind) && graph_.nodes[node].kind != NodeKind::DataWait)
-      drop_call(graph_, timing, node);
+      drop_call(node, timing);
     else
       scale_work(graph_, timing, node, 0, static_cast<double>(share));
   }
@@ -231,13 +233,13 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
     case EditKind::Gone:
       for (const PathGroup* group : selected(edit)) make_free(*group, timing), changed += group->nodes.size() + group->edges.size();
       each_selected([&](uint32_t node, double) {
-        if (runs_on_host(graph_.nodes[node].kind)) drop_call(graph_, timing, node);
+        if (runs_on_host(graph_.nodes[node].kind)) drop_call(node, timing);
       });
       break;
     case EditKind::NoWaits:
-      if (edit.name.empty()) each_of(NodeKind::Wait, [&](uint32_t node) { drop_call(graph_, timing, node); });
+      if (edit.name.empty()) each_of(NodeKind::Wait, [&](uint32_t node) { drop_call(node, timing); });
       else each_selected([&](uint32_t node, double) {
-        if (graph_.nodes[node].kind == NodeKind::Wait) drop_call(graph_, timing, node);
+        if (graph_.nodes[node].kind == NodeKind::Wait) drop_call(node, timing);
         else drop_waits(graph_, timing, node);
       });
       break;
@@ -272,6 +274,30 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
   if (changed == 0) refuse(edit, "the steps of this run have nothing that this edit could change.");
 }
 
+// The time between this call and the one before it; null without one.
+int64_t* Editor::time_before(uint32_t node, Timing& timing) const {
+  for (uint32_t e = graph_.first_edge[start_of(node)]; e < graph_.first_edge[start_of(node) + 1]; ++e)
+    if (graph_.edges[e].kind == EdgeKind::HostOrder && timing.lag[e] != kNoLag) return &timing.lag[e];
+  return nullptr;
+}
+
+// The call is not made: it takes no time and waits for nothing. Of the short times before and after it the shorter one stays: the
+// rest is spent for the call and its recording. A long time is the program's own work.
+void Editor::drop_call(uint32_t node, Timing& timing) const {
+  constexpr int64_t kShort = 5000;
+  drop_waits(graph_, timing, node);
+  timing.work_ns[node] = 0;
+  int64_t* before = time_before(node, timing);
+  if (!before) return;
+  const uint32_t next = next_in_row_[node];
+  int64_t* after = next == node ? nullptr : time_before(next, timing);
+  const bool short_after = after && *after > 0 && *after < kShort;
+  if (*before >= kShort) *before -= graph_.around_call_ns;
+  else if (short_after) *before = std::min(*before, *after);
+  else if (*before > 0 && after && *after >= kShort) *before = 0;
+  if (short_after) *after = 0;
+}
+
 // A launch right after cudaFree takes the driver longer than another one; without the call it takes what other launches take.
 size_t Editor::no_allocator(Timing& timing) const {
   constexpr size_t kEnough = 8;
@@ -281,7 +307,7 @@ size_t Editor::no_allocator(Timing& timing) const {
   size_t changed = 0;
   for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
     const CauseNode& n = graph_.nodes[node];
-    if (allocates(n.kind)) drop_call(graph_, timing, node), ++changed;
+    if (allocates(n.kind)) drop_call(node, timing), ++changed;
     if (n.kind == NodeKind::Free) freed.insert(next_in_row_[node]);
     if (n.kind != NodeKind::Launch) continue;
     (freed.contains(node) ? after_free : others).push_back(static_cast<double>(n.work_ns));
@@ -323,7 +349,7 @@ size_t Editor::graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing
   for (size_t i = 1; i < chain.size(); ++i) {
     if (step_of(chain[i]) != step_of(chain[i - 1])) continue;
     ++changed;
-    drop_call(graph_, timing, chain[i]);
+    drop_call(chain[i], timing);
     for (uint32_t e = graph_.first_edge[start_of(chain[i])]; e < graph_.first_edge[start_of(chain[i]) + 1]; ++e)
       if (graph_.edges[e].kind == EdgeKind::HostOrder && graph_.edges[e].from / 2 == chain[i - 1]) timing.lag[e] = 0;
     in_graph.insert(chain[i]);
@@ -368,7 +394,7 @@ size_t Editor::fuse(const std::vector<const PathGroup*>& groups, Timing& timing)
   for (const PathGroup* group : groups)
     for (const auto& [node, share] : group->nodes) {
       if (graph_.nodes[node].kind != NodeKind::Kernel || next_in_row_[node] == node) continue;
-      if (launched_by_[node] != node) drop_call(graph_, timing, launched_by_[node]);
+      if (launched_by_[node] != node) drop_call(launched_by_[node], timing);
       const uint32_t next = next_in_row_[node];
       for (uint32_t e = graph_.first_edge[start_of(next)]; e < graph_.first_edge[start_of(next) + 1]; ++e)
         if (graph_.edges[e].kind == EdgeKind::StreamOrder) timing.lag[e] = std::min<int64_t>(0, timing.lag[e]);

@@ -54,6 +54,8 @@ class Editor {
   std::vector<const PathGroup*> selected(const Edit& edit) const;
   [[noreturn]] void refuse(const Edit& edit, const std::string& reason) const;
   std::string some_names() const;
+  void drop_call(uint32_t node, Timing& timing) const;
+  int64_t* time_before(uint32_t node, Timing& timing) const;
   size_t no_allocator(Timing& timing) const;
   std::unordered_set<uint32_t> calls_that_copy_with_the_host() const;
   size_t one_graph(Timing& timing) const;

@@ -142,14 +142,6 @@ void drop_waits(const CauseGraph& graph, Timing& timing, uint32_t node) {
     if (graph.edges[e].kind == EdgeKind::WakeUp || graph.edges[e].kind == EdgeKind::QueueFull) timing.lag[e] = kNoLag;
 }
 
-void drop_call(const CauseGraph& graph, Timing& timing, uint32_t node) {
-  drop_waits(graph, timing, node);
-  timing.work_ns[node] = 0;
-  for (uint32_t e = graph.first_edge[start_of(node)]; e < graph.first_edge[start_of(node) + 1]; ++e)
-    if (graph.edges[e].kind == EdgeKind::HostOrder && timing.lag[e] != kNoLag)
-      timing.lag[e] = std::max<int64_t>(std::min<int64_t>(0, timing.lag[e]), timing.lag[e] - graph.around_call_ns);
-}
-
 double path_ns(const PathGroup& group, const CriticalPath& path) {
   double ns = 0;
   for (const auto& [node, share] : group.nodes) ns += static_cast<double>(path.node_ns[node]) * static_cast<double>(share);

@@ -33,8 +33,6 @@ bool matches(std::string_view pattern, std::string_view text);
 // Changes to a timing that several edits share.
 void scale_work(const CauseGraph& graph, Timing& timing, uint32_t node, double factor, double share = 1);
 void drop_waits(const CauseGraph& graph, Timing& timing, uint32_t node);  // the call does not wait for the GPU
-// The call is not made: it takes no time, waits for nothing, and the usual time around it goes, too.
-void drop_call(const CauseGraph& graph, Timing& timing, uint32_t node);
 
 // Time of a group on a path.
 double path_ns(const PathGroup& group, const CriticalPath& path);

@@ -108,23 +108,14 @@ class Prediction {
       }
     std::ranges::stable_sort(on_path, std::ranges::greater{}, [](const auto& one) { return one.first; });
     on_path.resize(std::min(on_path.size(), most_rows));
-    Timing changed = timing;
+    Timing changed;
     for (const auto& [ns, group] : on_path) {
+      changed = timing;
       editor_.make_free(*group, changed);
       rows.push_back({group->kind, group->name, group->meaning, per_step(now_ns(*group, timing)), per_step(ns), now - step_us(changed)});
-      restore(*group, timing, changed);
     }
     std::ranges::stable_sort(rows, std::ranges::greater{}, &HelpRow::gain_us);
     std::ranges::stable_sort(shares, std::ranges::greater{}, &PathShare::path_us);
-  }
-
-  void restore(const PathGroup& group, const Timing& from, Timing& timing) const {
-    if (is_allocator(group)) timing = from;  // launches after freed memory, too
-    for (const auto& [node, share] : group.nodes) {
-      timing.work_ns[node] = from.work_ns[node];
-      for (uint32_t e = graph_.first_edge[start_of(node)]; e < graph_.first_edge[end_of(node) + 1]; ++e) timing.lag[e] = from.lag[e];
-    }
-    for (const uint32_t edge : group.edges) timing.lag[edge] = from.lag[edge];
   }
 
   // Sets of edits are bits; a set is always applied in the order in which the edits were written.

@@ -78,14 +78,10 @@ std::string edits_of(const ProgramProof& asked) {
 }
 
 Proof prove(const ProgramProof& asked) {
-  ProofRounds rounds(edits_of(asked));
-  for (int round = 0; round < asked.rounds; ++round) {
-    const prof::RunData before = recorded(asked, false);
-    rounds.add(before, recorded(asked, true));
-  }
-  std::string name;
-  for (const std::string& word : asked.command) name += (name.empty() ? "" : " ") + word;
-  return rounds.proof(name, asked.switches);
+  Proof proof = prove_in_turn(edits_of(asked), asked.rounds, [&] { return recorded(asked, false); }, [&] { return recorded(asked, true); });
+  for (const std::string& word : asked.command) proof.name += (proof.name.empty() ? "" : " ") + word;
+  proof.changes = asked.switches;
+  return proof;
 }
 
 }  // namespace ws::app

@@ -1,6 +1,7 @@
 // Carries a prediction out: trains with the choices that do what the edits say, and keeps how far the prediction was off.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,30 +30,30 @@ std::optional<std::string> edits_between(const RunSpec& before, const RunSpec& a
 struct Proof {
   std::string created, device, name, edits, changes;
   Interval before_us, predicted_us, after_us;
-  int rounds = 0;
+  int rounds = 0, left_out = 0;  // left out: rounds in which the machine changed its pace
   double error() const { return (predicted_us.value - after_us.value) / after_us.value; }  // signed, as a share
 };
 
 struct ProofOptions {
   double seconds = 0.3;  // of each training
-  int rounds = 3;        // trainings of each side, in turn
+  int rounds = 3;        // trainings of each side that count, in turn
 };
 // Records both, in turn, at the same trace level; predicts the second from each recording of the first. Throws Failure if a
 // training fails or the edits are no choices.
 Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset& data, const ProofOptions& options = {});
 
-// What the rounds of a proof measured and predicted.
-class ProofRounds {
- public:
-  explicit ProofRounds(const std::string& edits) : edits_(edits), parsed_(prof::parse_edits(edits)) {}
-  void add(const prof::RunData& before, const prof::RunData& after);
-  Proof proof(const std::string& name, const std::string& changes) const;
-
- private:
-  std::string edits_, device_;
-  std::vector<prof::Edit> parsed_;
-  std::vector<Interval> befores_, predictions_, afters_;
+// One recording with the edits between two without them, which show whether the machine kept its pace.
+struct ProofRound {
+  Interval before_us, predicted_us, after_us;
+  double change = 0;  // from the first recording to the last, as a share
+  bool even() const { return change <= 0.05; }
 };
+// The even rounds, or the most even ones where fewer than `wanted` are.
+std::vector<ProofRound> rounds_that_count(std::vector<ProofRound> rounds, size_t wanted);
+
+// Records both sides in turn until `rounds` are even, but for at most three times as many rounds.
+using Recorded = std::function<prof::RunData()>;
+Proof prove_in_turn(const std::string& edits, int rounds, const Recorded& before, const Recorded& after);
 
 // A switch that our Python hook turns on in a PyTorch program, and the edits that predict what it does; none: nothing does.
 struct ProgramSwitch {
@@ -64,7 +65,7 @@ struct ProgramProof {
   std::vector<std::string> command;
   std::string switches;  // "pinned; workers=4"
   std::string edits;     // empty: the edits of the switches
-  int rounds = 3;        // runs of each side, in turn
+  int rounds = 3;        // runs of each side that count, in turn
 };
 // The edits of the switches, or those that were given. Throws Failure if a switch is unknown or has no edits of its own.
 std::string edits_of(const ProgramProof& asked);

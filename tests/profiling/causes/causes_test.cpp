@@ -147,6 +147,21 @@ TEST(Predict, LaunchesAfterFreedMemoryTakeWhatOtherLaunchesTake) {
   expect_predicted(frees, "no allocator calls", none, 2);
 }
 
+// A program needs some time around each call. Without a call between two others it needs it once; its own long work stays.
+TEST(Predict, OfTheTimesAroundACallThatIsGoneOneStays) {
+  for (const TimeNs between : {900, 40'000}) {
+    const MadeProgram none = with(small_network(), [&](MadeProgram& p) {
+      p.between = between;
+      for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 3000;
+    });
+    const MadeProgram calls = with(none, [](MadeProgram& p) {
+      for (MadeKernel& kernel : p.kernels) kernel.allocation = 4000;
+      p.after_allocation = 900;
+    });
+    expect_predicted(calls, "no allocator calls", none, 2);
+  }
+}
+
 TEST(Predict, ARowGainsWhatItsEditSaves) {
   const MadeProgram program = with(small_network(), [](MadeProgram& p) {
     p.sync = true, p.data = 40'000;

@@ -24,6 +24,7 @@ struct MadeProgram {
   TimeNs latency = 4000;  // from the start of a call to its kernel, if nothing else holds it up
   TimeNs gap = 800;       // between two kernels of a stream
   TimeNs between = 500;   // the program's own work before each call
+  TimeNs after_allocation = -1;  // the same between an allocator's call and the launch; -1: as before each call
   TimeNs data = 0;        // it waits for its data loader at the begin of each step
   bool sync = false;      // it waits for the GPU at the end of each step
   TimeNs sync_call = 600, wake_up = 1200;
@@ -99,6 +100,7 @@ struct MadeProgramRun {
     const int on = program.other_thread && i % 2 == 1 ? 2 : 1;
     if (kernel.allocation > 0) call(kernel.allocation, SpanKind::Alloc, Meaning::Allocation, "cudaMalloc", op, 0, on);
     if (kernel.freed > 0) call(kernel.freed, SpanKind::Free, Meaning::Allocation, "cudaFree", op, 0, on);
+    if (kernel.allocation > 0 && program.after_allocation >= 0) now += program.after_allocation - program.between;
     if (!program.graph || i == 0) launched = call(kernel.call + (kernel.freed > 0 ? kernel.longer_after : 0), program.graph ? SpanKind::GraphLaunch : SpanKind::Api, Meaning::Launch, program.graph ? "cudaGraphLaunch" : "cudaLaunchKernel", op, ++number, on);
     TimeNs& end = stream_end[static_cast<size_t>(kernel.stream)];
     const TimeNs start = std::max(launched + program.latency, end + program.gap);

@@ -53,6 +53,35 @@ TEST(Proof, EditsLeadFromOneChoiceToAnother) {
   EXPECT_EQ(edits_between(naive(), after), std::nullopt);
 }
 
+TEST(Proof, RoundsInWhichTheMachineChangedItsPaceAreLeftOut) {
+  const auto round = [](double after, double change) { return ProofRound{{100, 1}, {50, 1}, {after, 1}, change}; };
+  const std::vector<ProofRound> even = rounds_that_count({round(80, 0.4), round(50, 0.01), round(51, 0.02), round(90, 0.06), round(52, 0.05)}, 2);
+  ASSERT_EQ(even.size(), 3u);
+  for (const ProofRound& one : even) EXPECT_LT(one.after_us.value, 53);
+  const std::vector<ProofRound> most_even = rounds_that_count({round(80, 0.4), round(50, 0.01), round(90, 0.2)}, 2);
+  ASSERT_EQ(most_even.size(), 2u);
+  EXPECT_EQ(most_even[1].after_us.value, 90);
+}
+
+// The machine becomes twice as slow after the first two recordings; afterwards it keeps its pace.
+TEST(Proof, BothSidesTakeTurnsUntilEnoughRoundsAreEven) {
+  std::string turns;
+  const auto recorded = [&turns](char side, bool sync) {
+    prof::MadeProgram program = prof::small_network();
+    program.sync = sync;
+    const prof::TimeNs pace = turns.size() < 2 ? 6000 : 12'000;
+    for (prof::MadeKernel& kernel : program.kernels) kernel.call = pace;
+    turns += side;
+    return program.run();
+  };
+  const Proof proof = prove_in_turn("no sync", 2, [&] { return recorded('b', true); }, [&] { return recorded('a', false); });
+  EXPECT_EQ(turns, "bababab");
+  EXPECT_EQ(proof.rounds, 2);
+  EXPECT_EQ(proof.left_out, 1);
+  EXPECT_NEAR(proof.error(), 0, 0.02);
+  EXPECT_THAT(to_text(proof), HasSubstr("2 rounds in turn; 1 more left out, as the machine changed its pace"));
+}
+
 TEST(Proof, KeptProofsAreReadAgain) {
   const std::filesystem::path file = std::filesystem::temp_directory_path() / ("proofs-" + std::to_string(getpid()) + ".jsonl");
   Proof proof;

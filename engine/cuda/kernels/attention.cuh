@@ -104,16 +104,6 @@ struct HeadTile {
     }
   }
 
-  __device__ static __forceinline__ uint32_t pair(float low, float high) {
-    if constexpr (M == Math::Bf16) {
-      const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-      return *reinterpret_cast<const uint32_t*>(&both);
-    } else {
-      const __half2 both = __floats2half2_rn(low, high);
-      return *reinterpret_cast<const uint32_t*>(&both);
-    }
-  }
-
   // Columns k0 to k0 + k_step - 1 of sums that this warp holds, as a first operand.
   template <int Fragments>
   __device__ static __forceinline__ void a_of_sums(uint32_t (&r)[4], const float (&sums)[Fragments][4], int k0) {
@@ -123,8 +113,8 @@ struct HeadTile {
       r[2] = __float_as_uint(left[1]), r[3] = __float_as_uint(left[3]);
     } else {
       const float(&right)[4] = sums[k0 / 8 + 1];
-      r[0] = pair(left[0], left[1]), r[1] = pair(left[2], left[3]);
-      r[2] = pair(right[0], right[1]), r[3] = pair(right[2], right[3]);
+      r[0] = pair_of<M>(left[0], left[1]), r[1] = pair_of<M>(left[2], left[3]);
+      r[2] = pair_of<M>(right[0], right[1]), r[3] = pair_of<M>(right[2], right[3]);
     }
   }
 

@@ -54,7 +54,7 @@ __device__ __forceinline__ void write_lines(const float (&sums)[Width / 8][4], f
     for (int h = 0; h < 2; ++h) {
       const float scale = h == 0 ? upper : lower;
       *reinterpret_cast<uint32_t*>(lines + Lines::at(row0 + lane / 4 + 8 * h, n * 8 + lane % 4 * 2)) =
-          HeadTile<M, 64>::pair(sums[n][2 * h] * scale, sums[n][2 * h + 1] * scale);
+          pair_of<M>(sums[n][2 * h] * scale, sums[n][2 * h + 1] * scale);
     }
   __syncwarp();
 #pragma unroll
@@ -259,8 +259,8 @@ struct HeadGradient {
       g[e] = w[e] * (d[e] - of.dot);
     }
     const int at = group * Scores::size + Scores::at(y, x);
-    *reinterpret_cast<uint32_t*>(p + at) = HeadTile<M, 64>::pair(w[0], w[1]);
-    *reinterpret_cast<uint32_t*>(ds + at) = HeadTile<M, 64>::pair(g[0], g[1]);
+    *reinterpret_cast<uint32_t*>(p + at) = pair_of<M>(w[0], w[1]);
+    *reinterpret_cast<uint32_t*>(ds + at) = pair_of<M>(g[0], g[1]);
   }
 
   // dv or dk of a tile: the sum over the queries from it on.

@@ -86,6 +86,18 @@ __device__ __forceinline__ uint32_t to_tf32(float v) {
   return out;
 }
 
+// Two numbers rounded to 16 bits, the first in the low half.
+template <Math M>
+__device__ __forceinline__ uint32_t pair_of(float low, float high) {
+  if constexpr (M == Math::Bf16) {
+    const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&both);
+  } else {
+    const __half2 both = __floats2half2_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&both);
+  }
+}
+
 // Loads four 8×8 matrices of 16-bit numbers, with one row address per lane.
 template <bool Transposed>
 __device__ __forceinline__ void load_matrices(uint32_t (&r)[4], const void* row) {

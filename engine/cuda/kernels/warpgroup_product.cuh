@@ -263,7 +263,7 @@ struct WarpgroupProduct {
 #pragma unroll
       for (int h = 0; h < 2; ++h)
         *reinterpret_cast<uint32_t*>(shared + place(row0 + lane / 4 + 8 * h, j * 8 + lane % 4 * 2)) =
-            pair_of(sum[j][2 * h], sum[j][2 * h + 1]);
+            pair_of<M>(sum[j][2 * h], sum[j][2 * h + 1]);
     __syncwarp();
 #pragma unroll 4
     for (int i = lane; i < 16 * parts; i += 32) {
@@ -271,15 +271,6 @@ struct WarpgroupProduct {
       if (row >= 0 && col0 + c < n)
         *reinterpret_cast<uint4*>(to + static_cast<int64_t>(row) * n + col0 + c) =
             *reinterpret_cast<const uint4*>(shared + place(r, c));
-    }
-  }
-  __device__ static __forceinline__ uint32_t pair_of(float low, float high) {
-    if constexpr (M == Math::Bf16) {
-      const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-      return *reinterpret_cast<const uint32_t*>(&both);
-    } else {
-      const __half2 both = __floats2half2_rn(low, high);
-      return *reinterpret_cast<const uint32_t*>(&both);
     }
   }
 

@@ -328,6 +328,7 @@ class Interpreter final : public Executor {
       case OpKind::LayerNormGrad:
         cpu::layer_norm_grad(in(0), in(1), {in(2).data, nullptr, in(3).data, in(4).data}, out(0), out(1), out(2));
         if (op.in.size() > 5) cpu::add(out(0), in(5), out(0));
+        if (op.out.size() > 3) cpu::column_sum(out(0), out(3));
         return;
       case OpKind::Embed:
         return cpu::embed(in(0), in(1), in(2), out(0));

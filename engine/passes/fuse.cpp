@@ -82,6 +82,7 @@ constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias"
                            kPoolActivationGrad = "pool gradient + activation gradient",
                            kResidualNorm = "residual + layer norm",
                            kResidualNormGrad = "layer norm gradient + residual",
+                           kBiasGradient = "gradient + bias gradient",
                            kWeightGradients = "weight gradients together",
                            kPrepare = "crop + flip + normalise";
 
@@ -294,6 +295,7 @@ bool residual_norm_gradient(Match& m) {
 }
 
 bool norm_pool(Match& m) { return m.whole(fuse_norm_pool, kNormPool); }
+bool bias_gradient(Match& m) { return m.whole(fuse_bias_gradient, kBiasGradient); }
 bool weight_gradients(Match& m) { return m.whole(fuse_weight_gradients, kWeightGradients); }
 bool output_layer(Match& m) { return m.whole(fuse_output_layer, kOutputLayer); }
 bool gradient_update(Match& m) { return m.whole(fuse_gradient_update, kGradientUpdate); }
@@ -322,6 +324,7 @@ constexpr Rule kRules[] = {
     {kUpdate, Fusion::Pointwise, whole_update},
     {kProductBias, Fusion::Epilogue, product_bias},
     {kProductGrad, Fusion::Epilogue, product_gradient},
+    {kBiasGradient, Fusion::Epilogue, bias_gradient},
     {kProductBiasGrad, Fusion::Epilogue, product_bias_gradient},
     {kProductActivation, Fusion::Epilogue, product_activation},
     {kOutputLayer, Fusion::Epilogue, output_layer},

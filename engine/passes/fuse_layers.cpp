@@ -249,6 +249,22 @@ bool fuse_weight_gradients(Plan& plan, size_t at, std::string_view rule) {
   return true;
 }
 
+// For fewer rows the product that makes dW sums the columns of dz while it has them.
+bool fuse_bias_gradient(Plan& plan, size_t at, std::string_view rule) {
+  if (plan.ops[at].kind != OpKind::LayerNormGrad) return false;
+  const BufferId dz = plan.ops[at].out[0];
+  const int64_t columns = plan.buffer(plan.ops[at].in[2]).cols;  // of the gain
+  if (plan.buffer(dz).elements() <= kMostGradientRows * columns) return false;
+  const auto sum = find_op(plan, [&](const Op& op) {
+    return op.kind == OpKind::ColumnSum && op.in[0] == dz && plan.buffer(op.out[0]).cols == columns;
+  });
+  if (!sum) return false;
+  plan.ops[at].out.push_back(plan.ops[*sum].out[0]);
+  plan.ops[at].note = note_of(rule);
+  erase_op(plan, *sum);
+  return true;
+}
+
 bool fuse_line_update(Plan& plan, size_t at, std::string_view rule) {
   if (at + 1 >= plan.ops.size() || plan.ops[at].kind != OpKind::LinearStep) return false;
   if (plan.ops[at + 1].kind != OpKind::UpdateAll) return false;

@@ -9,6 +9,7 @@ bool fuse_output_layer(Plan& plan, size_t at, std::string_view rule);  // produc
 bool fuse_gradient_update(Plan& plan, size_t at,
                           std::string_view rule);  // all weight gradients with the optimizer: dW is never stored
 bool fuse_weight_gradients(Plan& plan, size_t at, std::string_view rule);  // small ones: one launch fills the GPU
+bool fuse_bias_gradient(Plan& plan, size_t at, std::string_view rule);  // the op that makes a long dz sums its columns
 bool fuse_norm_pool(Plan& plan, size_t at, std::string_view rule);  // with the gradients: what is between is not stored
 bool fuse_line_update(Plan& plan, size_t at, std::string_view rule);  // the linear step updates its own two parameters
 

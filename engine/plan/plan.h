@@ -84,7 +84,7 @@ enum class OpKind : uint8_t {
   BatchNormApply,       // x, gain, shift, running mean, running variance → y: for evaluations
   BatchNormGrad,        // dy, x, gain, mean, inverse deviation [, shift if fused] → dx, dgain, dshift
   LayerNorm,            // x, gain, shift [, more] → y, mean (rows, 1), inverse deviation (rows, 1) [, x + more]
-  LayerNormGrad,        // dy, x, gain, mean, inverse deviation [, more] → dx [+ more], dgain, dshift
+  LayerNormGrad,        // dy, x, gain, mean, inverse deviation [, more] → dx [+ more], dgain, dshift [, bias gradient]
   Embed,                // symbols (n, time), table (symbols, width) [, positions (time, width)] → h (n·time, width)
   EmbedGrad,            // symbols, dh → dtable [, dpositions]
   Attention,            // qkv (n·time, 3·width) → out (n·time, width), lse (n·heads, time)

@@ -147,7 +147,7 @@ TEST_F(Kernels, AttentionRefusesWideHeads) {
 
 // ---- layer norm ----
 struct NormWant {
-  std::vector<double> y, dx, dgain, dshift, mean, inverse;
+  std::vector<double> y, dx, dgain, dshift, dbias, mean, inverse;
 };
 
 NormWant norm_in_double(const Matrix& x, const Matrix& gain, const Matrix& shift, const Matrix& dy,
@@ -156,6 +156,7 @@ NormWant norm_in_double(const Matrix& x, const Matrix& gain, const Matrix& shift
   const auto n = static_cast<double>(cols);
   NormWant want{std::vector<double>(x.v.size()),
                 std::vector<double>(x.v.size()),
+                std::vector<double>(gain.v.size()),
                 std::vector<double>(gain.v.size()),
                 std::vector<double>(gain.v.size()),
                 {},
@@ -175,6 +176,7 @@ NormWant norm_in_double(const Matrix& x, const Matrix& gain, const Matrix& shift
       want.dx[i] = inverse * (dy.at(r, c) * gain.at(0, c) - sum - normal(c) * sum_x) + (more ? more->at(r, c) : 0);
       want.dgain[j] += dy.at(r, c) * normal(c);
       want.dshift[j] += dy.at(r, c);
+      want.dbias[j] += want.dx[i];
     }
   }
   return want;
@@ -186,7 +188,8 @@ void expect_layer_norm(DType type, int64_t rows, int64_t cols) {
                shift = random_matrix(1, cols, DType::F32, 3), dy = random_matrix(rows, cols, type, 4),
                more = random_matrix(rows, cols, type, 5);
   const std::string what = std::string(to_string(type)) + " " + std::to_string(rows) + " × " + std::to_string(cols);
-  Matrix y(rows, cols, type), mean(rows, 1), inverse(rows, 1), dx(rows, cols, type), dgain(1, cols), dshift(1, cols);
+  Matrix y(rows, cols, type), mean(rows, 1), inverse(rows, 1), dx(rows, cols, type), dgain(1, cols), dshift(1, cols),
+      dbias(1, cols);
   layer_norm(bench.queue, {x.t, gain.t, shift.t, y.t, mean.t, inverse.t});
   for (const Matrix* other : {static_cast<const Matrix*>(nullptr), &more}) {
     const NormWant want = norm_in_double(x, gain, shift, dy, other);
@@ -196,41 +199,56 @@ void expect_layer_norm(DType type, int64_t rows, int64_t cols) {
       expect_near(inverse.download(), want.inverse, 1e-5, "inverse deviation " + what);
     }
     const Tensor added = other ? other->t : Tensor{};
-    layer_norm_grad(bench.queue, bench.scratch(),
-                    {dy.t, x.t, gain.t, mean.t, inverse.t, added, dx.t, dgain.t, dshift.t});
-    expect_near(dx.download(), want.dx, rounding(type) + 1e-5, "layer norm gradient " + what);
-    expect_near(dgain.download(), want.dgain, 1e-5, "gain gradient " + what);
-    expect_near(dshift.download(), want.dshift, 1e-5, "shift gradient " + what);
+    for (const bool biased : {false, true}) {
+      layer_norm_grad(bench.queue, bench.scratch(),
+                      {dy.t, x.t, gain.t, mean.t, inverse.t, added, dx.t, dgain.t, dshift.t, biased ? dbias.t : Tensor{}});
+      expect_near(dx.download(), want.dx, rounding(type) + 1e-5, "layer norm gradient " + what);
+      expect_near(dgain.download(), want.dgain, 1e-5, "gain gradient " + what);
+      expect_near(dshift.download(), want.dshift, 1e-5, "shift gradient " + what);
+    }
+    expect_near(dbias.download(), want.dbias, 2 * (rounding(type) + 1e-5), "bias gradient " + what);
   }
 }
 
-// Parts of the gradients of gain and shift stay in the library's memory until an update adds them up.
+// Parts of the gradients of gain, shift and bias stay in the library's memory until an update adds them up.
 void expect_kept_sums(DType type, int64_t rows, int64_t cols) {
   Bench bench;
   const Blas blas;
   KeptParts& kept = kept_parts(blas);
   const Matrix x = random_matrix(rows, cols, type, 1), dy = random_matrix(rows, cols, type, 2);
-  Matrix gain = random_matrix(1, cols, DType::F32, 3), shift = random_matrix(1, cols, DType::F32, 4);
-  Matrix y(rows, cols, type), mean(rows, 1), inverse(rows, 1), dx(rows, cols, type), dgain(1, cols), dshift(1, cols);
+  Matrix gain = random_matrix(1, cols, DType::F32, 3), shift = random_matrix(1, cols, DType::F32, 4),
+         bias = random_matrix(1, cols, DType::F32, 5);
+  Matrix y(rows, cols, type), mean(rows, 1), inverse(rows, 1), dx(rows, cols, type), dgain(1, cols), dshift(1, cols),
+      dbias(1, cols);
   layer_norm(bench.queue, {x.t, gain.t, shift.t, y.t, mean.t, inverse.t});
   const NormWant want = norm_in_double(x, gain, shift, dy, nullptr);
-  NormGrad n{dy.t, x.t, gain.t, mean.t, inverse.t, {}, dx.t, dgain.t, dshift.t};
+  NormGrad n{dy.t, x.t, gain.t, mean.t, inverse.t, {}, dx.t, dgain.t, dshift.t, dbias.t};
   n.kept = &kept;
   layer_norm_grad(bench.queue, bench.scratch(), n);
-  std::vector<ParamRef> both;
-  std::vector<double> want_gain = wide(gain.v), want_shift = wide(shift.v);
-  for (Matrix* m : {&gain, &shift}) {
-    const Tensor& gradient = m == &gain ? dgain.t : dshift.t;
-    both.push_back({static_cast<float*>(m->t.data), gradient, {}, nullptr, nullptr, cols});
-    both.back().parts = kept.of(gradient.data);
-    ASSERT_GT(both.back().parts.count, 0);
+  const bool keeps_bias = cols % 4 == 0;  // rows of other widths are summed by another kernel
+  struct Updated {
+    Matrix& value;
+    const Matrix& gradient;
+    const std::vector<double>& want;
+    double tolerance;
+    bool keeps;
+  };
+  const Updated all[] = {{gain, dgain, want.dgain, 1e-5, true},
+                         {shift, dshift, want.dshift, 1e-5, true},
+                         {bias, dbias, want.dbias, rounding(type) + 1e-5, keeps_bias}};
+  std::vector<ParamRef> refs;
+  for (const Updated& u : all) {
+    refs.push_back({static_cast<float*>(u.value.t.data), u.gradient.t, {}, nullptr, nullptr, cols});
+    refs.back().parts = kept.of(u.gradient.t.data);
+    ASSERT_EQ(refs.back().parts.count > 0, u.keeps);
   }
-  update_all(bench.queue, {Optimizer::Sgd, 0, 0, 0, 0, 0, bench.at(0)}, both);
+  update_all(bench.queue, {Optimizer::Sgd, 0, 0, 0, 0, 0, bench.at(0)}, refs);
   constexpr double lr = 0.1f;  // of every step
-  for (size_t c = 0; c < want_gain.size(); ++c)
-    want_gain[c] -= lr * want.dgain[c], want_shift[c] -= lr * want.dshift[c];
-  expect_near(gain.download(), want_gain, 1e-5, "gain after an update");
-  expect_near(shift.download(), want_shift, 1e-5, "shift after an update");
+  for (const Updated& u : all) {
+    std::vector<double> after = wide(u.value.v);
+    for (size_t c = 0; c < after.size(); ++c) after[c] -= lr * u.want[c];
+    expect_near(u.value.download(), after, u.tolerance, "after an update");
+  }
 }
 
 TEST_F(Kernels, LayerNormSumsLeftToTheUpdate) {

@@ -147,6 +147,12 @@ class Gpt {
     p.transpose_a = true, p.bias_grad = l.b.gradient;
     return p;
   }
+  // Whoever made dz also sums its columns, if the weight gradients do not run together.
+  Product weight_gradient_alone(const Tensor& x, const Tensor& dz, const Linear& l) const {
+    Product p = weight_gradient(x, dz, l);
+    if (!together()) p.epilogue = Epilogue::None, p.bias_grad = {};
+    return p;
+  }
   Product data_gradient(const Tensor& dz, const Linear& l, const Tensor& to) const {
     Product p = product(dz, l.w.used, to);
     p.transpose_b = true, p.b_is_settled = true;
@@ -171,9 +177,10 @@ class Gpt {
     run(q, forward(b.bent, b.out, b.made));
   }
   NormGrad norm(const Tensor& x, const Weight& gain_, const Weight& shift_, const Tensor& mean_, const Tensor& inverse_,
-                const Tensor& more, const Tensor& to) const {
-    return {dn, x, gain_.master, mean_, inverse_, more, to, gain_.gradient, shift_.gradient};
+                const Tensor& more, const Tensor& to, const Tensor& dbias = {}) const {
+    return {dn, x, gain_.master, mean_, inverse_, more, to, gain_.gradient, shift_.gradient, dbias};
   }
+  Tensor bias_gradient(const Linear& l) const { return together() ? Tensor{} : l.b.gradient; }
   // The weight gradients of small networks run together in the end; their operands have memory of their own then.
   bool together() const { return s.width <= 256; }
   void run_weight_gradient(Queue q, const Product& p) {
@@ -182,19 +189,20 @@ class Gpt {
     else
       run(q, p);
   }
-  // The gradient of h2 is in b.dh2, and the gradient of x will be in `to`.
-  void run_backward(Queue q, Block& b, const Tensor& x, const Tensor& to) {
-    run_weight_gradient(q, weight_gradient(b.bent, b.dh2, b.out));
+  // The gradient of h2 is in b.dh2, and the gradient of x will be in `to`; `dbias` is of the layer that made x.
+  void run_backward(Queue q, Block& b, const Tensor& x, const Tensor& to, const Tensor& dbias) {
+    run_weight_gradient(q, weight_gradient_alone(b.bent, b.dh2, b.out));
     run(q, bent_gradient(b.dh2, b.out, b.before, b.dbent));
     run_weight_gradient(q, weight_gradient(b.n2, b.dbent, b.fc));
     run(q, data_gradient(b.dbent, b.fc, dn));
-    layer_norm_grad(q, bench.scratch(), norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, b.dh2, b.dh1));
-    run_weight_gradient(q, weight_gradient(b.attended, b.dh1, b.proj));
+    layer_norm_grad(q, bench.scratch(),
+                    norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, b.dh2, b.dh1, bias_gradient(b.proj)));
+    run_weight_gradient(q, weight_gradient_alone(b.attended, b.dh1, b.proj));
     run(q, data_gradient(b.dh1, b.proj, dn));
     attention_grad(q, s.precision, s.head(), dn, b.attended, b.mixed, b.lse, b.dmixed);
     run_weight_gradient(q, weight_gradient(b.n1, b.dmixed, b.qkv));
     run(q, data_gradient(b.dmixed, b.qkv, dn));
-    layer_norm_grad(q, bench.scratch(), norm(x, b.gain1, b.shift1, b.mean1, b.inverse1, b.dh1, to));
+    layer_norm_grad(q, bench.scratch(), norm(x, b.gain1, b.shift1, b.mean1, b.inverse1, b.dh1, to, dbias));
   }
   const Tensor& input(size_t l) const { return l == 0 ? h0 : blocks[l - 1].h2; }
   void run_update(Queue q, int i) {
@@ -211,8 +219,11 @@ class Gpt {
     softmax_cross_entropy(q, bench.scratch(), logits, targets, nullptr, dlogits, bench.at(i % 8));
     run_weight_gradient(q, weight_gradient(last, dlogits, head));
     run(q, data_gradient(dlogits, head, dn));
-    layer_norm_grad(q, bench.scratch(), norm(top.h2, gain, shift, mean, inverse, {}, top.dh2));
-    for (size_t l = blocks.size(); l-- > 0;) run_backward(q, blocks[l], input(l), l == 0 ? dx : blocks[l - 1].dh2);
+    layer_norm_grad(q, bench.scratch(), norm(top.h2, gain, shift, mean, inverse, {}, top.dh2, bias_gradient(top.out)));
+    for (size_t l = blocks.size(); l-- > 0;) {
+      Block* const below = l == 0 ? nullptr : &blocks[l - 1];
+      run_backward(q, blocks[l], input(l), below ? below->dh2 : dx, below ? bias_gradient(below->out) : Tensor{});
+    }
     if (together()) weight_gradients(q, s.precision, later);
     embed_grad(q, bench.scratch(), symbols, dx, table.gradient, positions.gradient);
     if (clips) clip_gradients(q, bench.scratch(), gradients, 1.f, nullptr);
@@ -318,8 +329,16 @@ void time_parts(Gpt& g) {
     n.kept->forget();
     layer_norm_grad(q, scratch, n);
   });
+  time_part("the same, with a bias gradient", 20, [&](Queue q, int) {
+    NormGrad n = g.norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, b.dh2, b.dh1, b.proj.b.gradient);
+    n.kept = &kept_parts(g.blas);
+    n.kept->forget();
+    layer_norm_grad(q, scratch, n);
+  });
   if (g.together())
     time_part("weight gradients together", 20, [&](Queue q, int) { weight_gradients(q, g.s.precision, g.later); });
+  time_part("column sum of dprojection", 20, [&](Queue q, int) { column_sum(q, scratch, b.dh1, b.proj.b.gradient); });
+  time_part("column sum of dqkv", 20, [&](Queue q, int) { column_sum(q, scratch, b.dmixed, b.qkv.b.gradient); });
   time_part("column sum of dfc", 20, [&](Queue q, int) { column_sum(q, scratch, b.dbent, b.fc.b.gradient); });
   time_part("add", 20, [&](Queue q, int) { add(q, g.h0, b.added, b.h1); });
   time_part("embed", 20, [&](Queue q, int) { embed(q, g.symbols, g.table.used, g.positions.used, g.h0); });

@@ -98,6 +98,28 @@ TEST(TransformersGpu, LossesOfAdamWStayWithTheOracle) {
     }
 }
 
+// More rows than the kernel of all weight gradients takes: the op that makes a gradient sums its columns for the bias.
+TEST(TransformersGpu, BiasGradientsOfManyRowsStayWithTheOracle) {
+  NEEDS_GPU();
+  const Network network{"embed 64 | block(heads 2) | layernorm | linear", 65, 11};
+  for (const double clip : {0., 1.}) {
+    Training t = training_of(network);
+    t.batch = 130, t.spec.train.clip = clip;
+    t.data = random_text(3 * t.batch, network.context, network.symbols);
+    const Outcome want = train_on_oracle(t);
+    t.spec.exec.fusion = Fusion::Epilogue;
+    for (const Precision precision : kPrecisions) {
+      t.spec.exec.precision = precision;
+      SCOPED_TRACE(label(t.spec.exec) + (clip > 0 ? ", clipped" : ""));
+      const Outcome got = train_on_gpu(t);
+      if (precision == Precision::Fp16 && skipped_steps(got)) continue;
+      EXPECT_LT(distance(got, want, t), 2 * tolerance(precision));
+      expect_same_losses(got, want, tolerance(precision));
+      EXPECT_TRUE(same_bits(train_on_gpu(t), got));
+    }
+  }
+}
+
 TEST(TransformersGpu, EvaluatesAndPredictsAsTheOracle) {
   NEEDS_GPU();
   for (const Network& network : kNetworks) {

@@ -220,7 +220,7 @@ void launch_layer_norm(const Operands& o) {
 
 void launch_layer_norm_grad(const Operands& o) {
   NormGrad n{o.in(0), o.in(1), o.in(2), o.in(3), o.in(4), o.in(5)};
-  n.dx = o.out(0), n.dgain = o.out(1), n.dshift = o.out(2);
+  n.dx = o.out(0), n.dgain = o.out(1), n.dshift = o.out(2), n.dbias = o.out(3);
   if (only_updates(o.with.bound.plan, std::span(o.op.out).subspan(1))) n.kept = &kept_parts(o.with.blas);
   layer_norm_grad(o.with.queue, o.with.scratch, n);
 }

@@ -256,10 +256,10 @@ struct Norm {
   Tensor x, gain, shift, y, mean, inverse, more, sum;
 };
 void layer_norm(Queue, const Norm&);
-// `more`: empty, or a gradient of x that is added to dx.
+// `more`: empty, or a gradient of x that is added to dx. `dbias`: empty, or gets the column sums of dx.
 struct NormGrad {
-  Tensor dy, x, gain, mean, inverse, more, dx, dgain, dshift;
-  KeptParts* kept = nullptr;  // where parts of dgain and dshift may stay
+  Tensor dy, x, gain, mean, inverse, more, dx, dgain, dshift, dbias;
+  KeptParts* kept = nullptr;  // where parts of the column sums may stay
 };
 void layer_norm_grad(Queue, Scratch, const NormGrad&);
 // h = table[symbol] + positions[time], one row for each symbol. Without positions: only the table.

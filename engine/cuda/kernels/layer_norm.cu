@@ -18,9 +18,9 @@ struct NormArguments {
 };
 
 struct NormGradArguments {
-  Tensor dy, x, gain, mean, inverse, more, dx, dgain, dshift;
+  Tensor dy, x, gain, mean, inverse, more, dx, dgain, dshift, dbias;
   int64_t rows, rows_each;
-  int cols;
+  int cols, sums;  // column sums: of dgain, dshift and, if there are three, dbias
   float share;   // of a column: 1 / cols
   float* parts;  // the column sums of each block
   bool kept;     // the update adds them
@@ -132,17 +132,17 @@ __global__ __launch_bounds__(kNormThreads) void layer_norm_any_kernel(const __gr
 
 // ---- gradient ----
 // dx = inverse · (g − mean(g) − x̂ · mean(g·x̂)) with g = dy·gain, and x̂ the normalised x. `more`, if given, is added:
-// the gradient that reaches x on another way. A block has adjacent rows and leaves their column sums of dy·x̂ and dy as
-// parts. The update adds them, or else the last block, block 0 first.
+// the gradient that reaches x on another way. A block has adjacent rows and leaves their column sums of dy·x̂, dy and, if
+// wanted, dx as parts. The update adds them, or else the last block, block 0 first.
 __device__ __forceinline__ float* column_parts(const NormGradArguments& a, int64_t block) {
-  return a.parts + block * 2 * a.cols;
+  return a.parts + block * a.sums * a.cols;
 }
 
 // Adds the sums of all blocks. Threads share the blocks of a column if there are enough threads. `shared`: a float for
 // each thread.
 template <int Threads, int AtOnce = 32>
 __device__ void join_columns(const NormGradArguments& a, float* shared) {
-  const int all = 2 * a.cols, blocks = static_cast<int>(gridDim.x), thread = static_cast<int>(threadIdx.x);
+  const int all = a.sums * a.cols, blocks = static_cast<int>(gridDim.x), thread = static_cast<int>(threadIdx.x);
   const int groups = max(1, Threads / all), each = (blocks + groups - 1) / groups;
   for (int first = 0; first < all; first += Threads) {
     const int group = groups > 1 ? thread / all : 0, c = groups > 1 ? thread % all : first + thread;
@@ -157,7 +157,8 @@ __device__ void join_columns(const NormGradArguments& a, float* shared) {
     __syncthreads();
     if (mine && group == 0) {
       for (int g = 1; g < groups; ++g) sum += shared[g * all + c];
-      store(resolve(c < a.cols ? a.dgain : a.dshift), c < a.cols ? c : c - a.cols, sum);
+      const Tensor& of_norm = c < a.cols ? a.dgain : a.dshift;
+      store(resolve(c < 2 * a.cols ? of_norm : a.dbias), c % a.cols, sum);
     }
     __syncthreads();
   }
@@ -181,7 +182,7 @@ struct GradientRow {
 // A lane's share of the column sums.
 template <DType Type, int Packs>
 struct GradientSums {
-  LaneRow<Packs> dgain{}, dshift{};
+  LaneRow<Packs> dgain{}, dshift{}, dbias{};
 
   // Writes dx of a row and adds the row to the sums.
   __device__ __forceinline__ void add(const NormGradArguments& a, const LaneRow<Packs>& gain,
@@ -206,6 +207,7 @@ struct GradientSums {
       for (int j = 0; j < kNormEach; ++j) {
         float& dx = r.more.p[i].v[j];
         dx = fmaf(r.inverse, r.dy.p[i].v[j] - sum - r.x.p[i].v[j] * sum_x, dx);
+        dbias.p[i].v[j] += dx;
       }
     r.more.store(Ref{static_cast<char*>(a.dx.data), Type}, row, a.cols);
   }
@@ -215,7 +217,7 @@ template <DType Type, int Packs, int Threads>
 __global__ __launch_bounds__(Threads) void layer_norm_grad_kernel(const __grid_constant__ NormGradArguments a,
                                                                   Scratch scratch) {
   constexpr int warps = Threads / 32;
-  __shared__ __align__(16) float shared[warps][2 * kNormAcross];
+  __shared__ __align__(16) float shared[warps][3 * kNormAcross];
   wait_for_previous();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int64_t begin = blockIdx.x * a.rows_each, end = min(a.rows, begin + a.rows_each);
@@ -236,13 +238,14 @@ __global__ __launch_bounds__(Threads) void layer_norm_grad_kernel(const __grid_c
   for (int i = 0; i < Packs; ++i) {
     *reinterpret_cast<Pack<kNormEach>*>(&shared[warp][lane * kNormEach]) = sums.dgain.p[i];
     *reinterpret_cast<Pack<kNormEach>*>(&shared[warp][kNormAcross + lane * kNormEach]) = sums.dshift.p[i];
+    *reinterpret_cast<Pack<kNormEach>*>(&shared[warp][2 * kNormAcross + lane * kNormEach]) = sums.dbias.p[i];
     __syncthreads();
-    for (int c = threadIdx.x; c < 2 * kNormAcross; c += Threads) {
+    for (int c = threadIdx.x; c < a.sums * kNormAcross; c += Threads) {
       const int col = i * kNormAcross + c % kNormAcross;
       float sum = 0;
 #pragma unroll
       for (int w = 0; w < warps; ++w) sum += shared[w][c];
-      if (col < a.cols) column_parts(a, blockIdx.x)[c < kNormAcross ? col : a.cols + col] = sum;
+      if (col < a.cols) column_parts(a, blockIdx.x)[c / kNormAcross * a.cols + col] = sum;
     }
     __syncthreads();
   }
@@ -313,8 +316,7 @@ void launch_norm_grad(Queue queue, Scratch scratch, const NormGradArguments& a, 
     return launch(queue, layer_norm_grad_kernel<Type, 1, kGradThreads>, blocks, kGradThreads, 0, a, scratch);
   constexpr int some = kGradThreads / 4 * 3, fewer = kGradThreads / 2;  // wide rows need the registers
   if (packs == 3) return launch(queue, layer_norm_grad_kernel<Type, 3, some>, blocks, some, 0, a, scratch);
-  if (packs == 4)
-    return launch(queue, layer_norm_grad_kernel<Type, 4, kGradThreads>, blocks, kGradThreads, 0, a, scratch);
+  if (packs == 4) return launch(queue, layer_norm_grad_kernel<Type, 4, some>, blocks, some, 0, a, scratch);
   launch(queue, layer_norm_grad_kernel<Type, kMostPacks, fewer>, blocks, fewer, 0, a, scratch);
 }
 
@@ -335,21 +337,25 @@ void layer_norm(Queue queue, const Norm& n) {
 void layer_norm_grad(Queue queue, Scratch scratch, const NormGrad& n) {
   constexpr int64_t most_blocks = kMultiprocessors, rows_of_a_block = 32;
   const int64_t cols = n.gain.cols, rows = n.x.elements() / cols;
-  const int64_t space = std::max<int64_t>(1, (kScratchBytes / 2 - kCounterBytes) / (8 * cols));
+  const bool one_type = n.dy.type == n.x.type && n.dx.type == n.x.type && (!n.more || n.more.type == n.x.type);
+  const int packs = one_type ? packs_of({n.dy, n.x, n.dx, n.more ? n.more : n.dx}, {n.gain}, cols) : 0;
+  NormGradArguments a{n.dy, n.x, n.gain, n.mean, n.inverse, n.more, n.dx, n.dgain, n.dshift, n.dbias};
+  a.sums = n.dbias && packs > 0 ? 3 : 2;
+  const int64_t step = a.sums * cols, space = std::max<int64_t>(1, (kScratchBytes / 2 - kCounterBytes) / (4 * step));
   const int64_t wanted = std::clamp<int64_t>(ceil_div(rows, rows_of_a_block), 1, std::min(most_blocks, space));
   const int64_t rows_each = ceil_div(rows, wanted), blocks = ceil_div(rows, rows_each);
-  NormGradArguments a{n.dy, n.x, n.gain, n.mean, n.inverse, n.more, n.dx, n.dgain, n.dshift};
   a.rows = rows, a.rows_each = rows_each, a.cols = static_cast<int>(cols), a.share = 1.f / static_cast<float>(cols);
-  const int64_t step = 2 * cols;
   a.kept = n.kept && n.kept->memory_left().bytes >= 4 * step * blocks;
   a.parts = static_cast<float*>(a.kept ? n.kept->memory_left().data : static_cast<char*>(scratch.data) + kCounterBytes);
   if (a.kept) {
-    const auto count = static_cast<int>(blocks);
-    n.kept->keep(n.dgain.data, {a.parts, step, count}), n.kept->keep(n.dshift.data, {a.parts + cols, step, count});
+    const void* const gradients[] = {n.dgain.data, n.dshift.data, n.dbias.data};
+    for (int i = 0; i < a.sums; ++i) n.kept->keep(gradients[i], {a.parts + i * cols, step, static_cast<int>(blocks)});
   }
-  const bool one_type = n.dy.type == n.x.type && n.dx.type == n.x.type && (!n.more || n.more.type == n.x.type);
-  const int packs = one_type ? packs_of({n.dy, n.x, n.dx, n.more ? n.more : n.dx}, {n.gain}, cols) : 0;
-  if (packs == 0) return launch(queue, layer_norm_grad_any_kernel, blocks, kGradThreads, 0, a, scratch);
+  if (packs == 0) {
+    launch(queue, layer_norm_grad_any_kernel, blocks, kGradThreads, 0, a, scratch);
+    if (n.dbias) column_sum(queue, scratch, {n.dx.data, n.dx.type, rows, cols}, n.dbias);
+    return;
+  }
   if (n.x.type == DType::Bf16) return launch_norm_grad<DType::Bf16>(queue, scratch, a, blocks, packs);
   if (n.x.type == DType::F16) return launch_norm_grad<DType::F16>(queue, scratch, a, blocks, packs);
   launch_norm_grad<DType::F32>(queue, scratch, a, blocks, packs);

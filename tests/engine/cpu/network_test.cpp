@@ -165,6 +165,25 @@ TEST(Network, WeightGradientsTogetherChangeNoResult) {
       ASSERT_NEAR(got.parameters[p][i], plain.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
 }
 
+// A norm's gradient sums the columns of so many rows for the biases before it.
+TEST(Network, BiasGradientsOfManyRowsChangeNoResult) {
+  const LayerShape input = LayerShape::symbols(6);
+  constexpr int64_t rows = 1400;
+  data::Dataset data = test::random_text(rows, input.time, kNetOutputs);
+  RunSpec spec = spec_of_net({"embed 4 | block(heads 2) | layernorm | linear", input});
+  spec.train.lr = 0.1;
+  const Model model = make_model(spec.model, data);
+  const TrainState start = shaken(model, spec);
+  const TrainState plain = test::run_steps(*make_oracle(), spec, model, data, start, rows, 2);
+  spec.exec.fusion = Fusion::Epilogue;
+  const Plan plan = compile(spec, model, rows).plan;
+  ASSERT_TRUE(std::ranges::any_of(plan.ops, [](const Op& op) { return op.kind == OpKind::LayerNormGrad && op.out.size() == 4; }));
+  const TrainState got = test::run_steps(*make_oracle(), spec, model, data, start, rows, 2);
+  for (size_t p = 0; p < plain.parameters.size(); ++p)
+    for (size_t i = 0; i < plain.parameters[p].size(); ++i)
+      ASSERT_NEAR(got.parameters[p][i], plain.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
+}
+
 TEST(Network, AListOfLinearLayersIsTheSameAsHiddenLayers) {
   const data::Dataset data = test::random_data(kNetRows, 8, kNetOutputs, true);
   RunSpec hidden = spec_of_net({"", 8}), list = spec_of_net({"linear 7 | tanh | linear 5 | tanh | linear", 8});

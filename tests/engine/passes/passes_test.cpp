@@ -60,6 +60,21 @@ TEST(Fuse, WeightGradientsOfManyRowsStayAlone) {
   EXPECT_THAT(kinds(fuse(build_plan(spec, model, 128), Fusion::Epilogue)), Not(Contains("weight gradients")));
 }
 
+TEST(Fuse, BiasGradientsOfManyRowsAreSummedWhereTheirTermsAreMade) {
+  RunSpec spec;
+  spec.model.layers = "embed 128 | 4 x block(heads 4) | layernorm | linear";
+  const Model model = make_model(spec.model, LayerShape::symbols(128), 96);
+  const auto sums_of = [&](int64_t batch) {  // ops that sum the columns of dx or dz
+    const Plan plan = fuse(build_plan(spec, model, batch), Fusion::Epilogue);
+    EXPECT_NO_THROW(validate(plan));
+    EXPECT_THAT(kinds(plan), Not(Contains("column sum")));
+    return std::pair(std::ranges::count_if(plan.ops, [](const Op& op) { return op.kind == OpKind::LayerNormGrad && op.out.size() == 4; }),
+                     std::ranges::count(plan.ops, Epilogue::BiasGrad, &Op::epilogue));
+  };
+  EXPECT_EQ(sums_of(128), std::pair(2l * 4, 1l + 2 * 4)) << "the projections and second layers of four blocks";
+  EXPECT_EQ(sums_of(64), std::pair(0l, 1l)) << "the op of all weight gradients sums the columns too";
+}
+
 TEST(Fuse, EpilogueOfALargeBatchMakesTwoProducts) {
   const Plan plan = fuse(built({}, 4096), Fusion::Epilogue);
   EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "output layer", "matmul", "update all"}));

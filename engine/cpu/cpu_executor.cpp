@@ -337,7 +337,9 @@ class Interpreter final : public Executor {
       case OpKind::Attention:
         return cpu::attend(op.heads, in(0), out(0), out(1));
       case OpKind::AttentionGrad:
-        return cpu::attend_grad(op.heads, in(0), in(1), in(2), in(3), out(0));
+        cpu::attend_grad(op.heads, in(0), in(1), in(2), in(3), out(0));
+        if (op.out.size() > 1) cpu::column_sum(out(0), out(1));
+        return;
       case OpKind::Dropout:
         return cpu::drop_out(op.dropout, bound.plan.spec.train.seed, step_, in(0), out(0));
       case OpKind::Prepare:

@@ -251,9 +251,9 @@ bool fuse_weight_gradients(Plan& plan, size_t at, std::string_view rule) {
 
 // For fewer rows the product that makes dW sums the columns of dz while it has them.
 bool fuse_bias_gradient(Plan& plan, size_t at, std::string_view rule) {
-  if (plan.ops[at].kind != OpKind::LayerNormGrad) return false;
+  if (plan.ops[at].kind != OpKind::LayerNormGrad && plan.ops[at].kind != OpKind::AttentionGrad) return false;
   const BufferId dz = plan.ops[at].out[0];
-  const int64_t columns = plan.buffer(plan.ops[at].in[2]).cols;  // of the gain
+  const int64_t columns = plan.buffer(plan.ops[at].in[2]).cols;  // of the gain, or of qkv
   if (plan.buffer(dz).elements() <= kMostGradientRows * columns) return false;
   const auto sum = find_op(plan, [&](const Op& op) {
     return op.kind == OpKind::ColumnSum && op.in[0] == dz && plan.buffer(op.out[0]).cols == columns;

@@ -88,7 +88,7 @@ enum class OpKind : uint8_t {
   Embed,                // symbols (n, time), table (symbols, width) [, positions (time, width)] → h (n·time, width)
   EmbedGrad,            // symbols, dh → dtable [, dpositions]
   Attention,            // qkv (n·time, 3·width) → out (n·time, width), lse (n·heads, time)
-  AttentionGrad,        // dout, out, qkv, lse → dqkv
+  AttentionGrad,        // dout, out, qkv, lse → dqkv [, bias gradient]
   Dropout,              // x → y: the same op with a gradient as x is its own gradient
   Prepare,              // x → y: pictures cropped, mirrored or normalised, see Preparation
   ClipGradients,        // gradients... → the same, scaled by min(1, train.clip / norm over all of them)

@@ -140,6 +140,44 @@ TEST_F(Kernels, AttentionOfLargeScores) {  // softmax must not overflow
   }
 }
 
+// The bias gradient: whole after the launch, or in parts that stay until an update adds them up.
+void expect_attention_bias(const Heads& h, Precision precision, int64_t texts) {
+  Bench bench;
+  const Blas blas;
+  const int64_t width = h.heads * h.head_width, rows = texts * h.time;
+  const Matrix qkv = random_matrix(rows, 3 * width, number_type(precision), 1),
+               dout = random_matrix(rows, width, number_type(precision), 2);
+  Matrix out(rows, width, qkv.t.type), lse(texts * h.heads, h.time), dqkv(rows, 3 * width, qkv.t.type),
+      plain(rows, 3 * width, qkv.t.type), db(1, 3 * width), moved = random_matrix(1, 3 * width, DType::F32, 3);
+  attention(bench.queue, precision, h, qkv.t, out.t, lse.t);
+  const auto run = [&](const Tensor& to, const BiasGradient& bias) {
+    attention_grad(bench.queue, precision, h, dout.t, out.t, qkv.t, lse.t, to, bias);
+  };
+  run(plain.t, {});
+  run(dqkv.t, {db.t, bench.scratch()});
+  dqkv.v = dqkv.download();
+  const std::vector<double> want = column_sums(dqkv);
+  const std::string what = std::string(to_string(precision)) + ", time " + std::to_string(h.time) + ", heads of " +
+                           std::to_string(h.head_width);
+  EXPECT_EQ(plain.download(), dqkv.v) << what;
+  expect_near(db.download(), want, 1e-5, "bias gradient " + what);
+  KeptParts& kept = kept_parts(blas);
+  run(dqkv.t, {db.t, bench.scratch(), &kept});
+  ParamRef ref{static_cast<float*>(moved.t.data), db.t, {}, nullptr, nullptr, 3 * width};
+  ref.parts = kept.of(db.t.data);
+  update_all(bench.queue, {Optimizer::Sgd, 0, 0, 0, 0, 0, bench.at(0)}, std::span(&ref, 1));
+  std::vector<double> after = wide(moved.v);
+  constexpr double lr = 0.1f;  // of every step
+  for (size_t c = 0; c < after.size(); ++c) after[c] -= lr * want[c];
+  expect_near(moved.download(), after, 1e-5, "bias after an update " + what);
+}
+
+TEST_F(Kernels, AttentionSumsTheColumnsOfItsGradient) {
+  for (Precision precision : kPrecisions)
+    for (int64_t head_width : {8, 32, 64})
+      for (int64_t time : {1, 64, 100, 200, 256, 300}) expect_attention_bias({time, 3, head_width}, precision, 5);
+}
+
 TEST_F(Kernels, AttentionRefusesWideHeads) {
   const Matrix qkv = random_matrix(8, 3 * 129, DType::F32, 1), dout = random_matrix(8, 129, DType::F32, 2);
   EXPECT_THROW(run_attention({8, 1, 129}, Precision::Fp32, 1, qkv, dout), Failure);

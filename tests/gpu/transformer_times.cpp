@@ -199,8 +199,9 @@ class Gpt {
                     norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, b.dh2, b.dh1, bias_gradient(b.proj)));
     run_weight_gradient(q, weight_gradient_alone(b.attended, b.dh1, b.proj));
     run(q, data_gradient(b.dh1, b.proj, dn));
-    attention_grad(q, s.precision, s.head(), dn, b.attended, b.mixed, b.lse, b.dmixed);
-    run_weight_gradient(q, weight_gradient(b.n1, b.dmixed, b.qkv));
+    attention_grad(q, s.precision, s.head(), dn, b.attended, b.mixed, b.lse, b.dmixed,
+                   {bias_gradient(b.qkv), bench.scratch()});
+    run_weight_gradient(q, weight_gradient_alone(b.n1, b.dmixed, b.qkv));
     run(q, data_gradient(b.dmixed, b.qkv, dn));
     layer_norm_grad(q, bench.scratch(), norm(x, b.gain1, b.shift1, b.mean1, b.inverse1, b.dh1, to, dbias));
   }
@@ -305,6 +306,11 @@ void time_parts(Gpt& g) {
             [&](Queue q, int) { attention(q, g.s.precision, g.s.head(), b.mixed, b.attended, b.lse); });
   time_part("attention gradient", 20, [&](Queue q, int) {
     attention_grad(q, g.s.precision, g.s.head(), g.dn, b.attended, b.mixed, b.lse, b.dmixed);
+  });
+  time_part("the same, with a bias gradient", 20, [&](Queue q, int) {
+    const BiasGradient bias{b.qkv.b.gradient, scratch, &kept_parts(g.blas)};
+    bias.kept->forget();
+    attention_grad(q, g.s.precision, g.s.head(), g.dn, b.attended, b.mixed, b.lse, b.dmixed, bias);
   });
   if (g.s.precision == Precision::Bf16) {
     time_part("attention by warps", 20, [&](Queue q, int) {

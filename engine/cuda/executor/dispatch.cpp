@@ -230,7 +230,9 @@ void launch_attention(const Operands& o) {
 }
 
 void launch_attention_grad(const Operands& o) {
-  attention_grad(o.with.queue, precision_of(o), o.op.heads, o.in(0), o.in(1), o.in(2), o.in(3), o.out(0));
+  BiasGradient bias{o.out(1), o.with.scratch};
+  if (only_updates(o.with.bound.plan, std::span(o.op.out).subspan(1))) bias.kept = &kept_parts(o.with.blas);
+  attention_grad(o.with.queue, precision_of(o), o.op.heads, o.in(0), o.in(1), o.in(2), o.in(3), o.out(0), bias);
 }
 
 LinearStep linear_of(const Operands& o) {

@@ -15,7 +15,7 @@ constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 struct AttentionArguments {
   const void *qkv, *dout, *out_read;
   void *out, *dqkv;
-  float* lse;
+  float *lse, *column_sums;
   int time, heads, head_width;
   int tiles;    // of 64 rows in a sequence
   int sets;     // sequences times heads
@@ -538,7 +538,7 @@ inline AttentionArguments attention_arguments(const AttentionCall& call) {
   AttentionArguments a{};
   a.qkv = call.qkv.data, a.out = call.out.data, a.out_read = call.out.data;
   a.dout = call.dout.data, a.dqkv = call.dqkv.data;
-  a.lse = static_cast<float*>(call.lse.data);
+  a.lse = static_cast<float*>(call.lse.data), a.column_sums = call.column_sums;
   a.time = static_cast<int>(call.heads.time);
   a.heads = static_cast<int>(call.heads.heads);
   a.head_width = static_cast<int>(call.heads.head_width);

@@ -39,8 +39,18 @@ void attention(Queue queue, Precision precision, const Heads& heads, const Tenso
 }
 
 void attention_grad(Queue queue, Precision precision, const Heads& heads, const Tensor& dout, const Tensor& out,
-                    const Tensor& qkv, const Tensor& lse, const Tensor& dqkv) {
-  run(queue, precision, {heads, qkv, out, lse, dout, dqkv});
+                    const Tensor& qkv, const Tensor& lse, const Tensor& dqkv, const BiasGradient& bias) {
+  AttentionCall call{heads, qkv, out, lse, dout, dqkv};
+  const int64_t texts = qkv.rows / heads.time, bytes = 4 * texts * qkv.cols;
+  const bool keeps = bias.kept && bias.kept->memory_left().bytes >= bytes;
+  const bool sums = bias.db && suits_warpgroups(precision, call) && (keeps || bytes <= kScratchBytes / 2 - kCounterBytes);
+  if (sums)
+    call.column_sums = static_cast<float*>(keeps ? bias.kept->memory_left().data : static_cast<char*>(bias.scratch.data) + kCounterBytes);
+  run(queue, precision, call);
+  if (!bias.db) return;
+  if (!sums) return column_sum(queue, bias.scratch, dqkv, bias.db);
+  const GradientParts parts{call.column_sums, qkv.cols, static_cast<int>(texts)};
+  keeps ? bias.kept->keep(bias.db.data, parts) : join_column_sums(queue, parts, bias.db);
 }
 
 }  // namespace ws::cuda

@@ -4,10 +4,11 @@
 
 namespace ws::cuda {
 
-// The forward op has neither dout nor dqkv.
+// The forward op has neither dout nor dqkv. column_sums: of dqkv, for each sequence; only for warpgroups, or null.
 struct AttentionCall {
   Heads heads;
   Tensor qkv, out, lse, dout, dqkv;
+  float* column_sums = nullptr;
 };
 
 void attention_fp32(Queue, const AttentionCall&);

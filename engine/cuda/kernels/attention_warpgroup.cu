@@ -43,9 +43,10 @@ __device__ __forceinline__ void bring_lines(T* lines, const HeadRows<const T>& f
 }
 
 // Writes a warp's 16 rows of a tile, through the same rows of `lines` in shared memory, which nothing else uses now.
-template <Math M, int Width, class T>
+// each_part(8 numbers of a row) sees what it writes; a lane has the same columns each time.
+template <Math M, int Width, class T, class EachPart>
 __device__ __forceinline__ void write_lines(const float (&sums)[Width / 8][4], float upper, float lower, T* lines,
-                                            const HeadRows<T>& to, int tile, int time) {
+                                            const HeadRows<T>& to, int tile, int time, EachPart each_part) {
   using Lines = HeadLines<T, Width>;
   const int lane = threadIdx.x % 32, row0 = static_cast<int>(threadIdx.x) % 128 / 32 * 16;
 #pragma unroll
@@ -60,8 +61,10 @@ __device__ __forceinline__ void write_lines(const float (&sums)[Width / 8][4], f
 #pragma unroll
   for (int i = lane; i < 16 * Lines::parts; i += 32) {
     const int r = row0 + i / Lines::parts, c = i % Lines::parts * 8, row = tile * 64 + r;
-    if (row < time)
-      *reinterpret_cast<uint4*>(to.row(row) + c) = *reinterpret_cast<const uint4*>(lines + Lines::at(r, c));
+    if (row >= time) continue;
+    const uint4 part = *reinterpret_cast<const uint4*>(lines + Lines::at(r, c));
+    *reinterpret_cast<uint4*>(to.row(row) + c) = part;
+    each_part(reinterpret_cast<const T*>(&part));
   }
 }
 
@@ -154,7 +157,7 @@ struct HeadForward {
       if (lane % 4 == 0 && row < a.time) head.lse()[row] = softmax.best[h] * a.scale + logf(total[h]);
     }
     write_lines<M, Width>(sums, 1.f / total[0], 1.f / total[1], q + group * Lines::size,
-                          head.in_out(static_cast<T*>(a.out)), first + group, a.time);
+                          head.in_out(static_cast<T*>(a.out)), first + group, a.time, [](const T*) {});
   }
 };
 
@@ -166,12 +169,14 @@ struct HeadGradient {
   using Scores = HeadLines<T, 64>;
   static constexpr int threads = 128 * Groups, blocks = 1, fragments = Width / 8;
   static constexpr int keys_at_once = Groups * Width > 128 ? 32 : 64;  // what the registers allow
+  static constexpr int warps = threads / 32, column_rows = warps + 8;
 
   const AttentionArguments& a;
   HeadAt head;
   T *q, *k, *v, *dout;  // tiles of 64 rows
   T *p, *ds;            // of each group's 64 queries and the 64 keys of the moment
   QueryFacts* facts;
+  float* columns;  // sums: a row of dq for each warp, then of dv for each warp of the first group, of dk for the second
 
   __device__ HeadGradient(const AttentionArguments& args, char* memory)
       : a(args), head(args, static_cast<int>(blockIdx.x)) {
@@ -179,9 +184,11 @@ struct HeadGradient {
     k = q + Groups * Lines::size, v = k + Groups * Lines::size, dout = v + Groups * Lines::size;
     p = dout + Groups * Lines::size, ds = p + Groups * Scores::size;
     facts = reinterpret_cast<QueryFacts*>(ds + Groups * Scores::size);
+    columns = reinterpret_cast<float*>(facts + 64 * Groups);
   }
   static size_t bytes() {
-    return 1024 + Groups * (4 * Lines::size + 2 * Scores::size) * sizeof(T) + 64 * Groups * sizeof(QueryFacts);
+    return 1024 + Groups * (4 * Lines::size + 2 * Scores::size) * sizeof(T) + 64 * Groups * sizeof(QueryFacts) +
+           column_rows * Width * sizeof(float);
   }
 
   __device__ __forceinline__ void bring(T* tiles, const HeadRows<const T>& from, int tile) const {
@@ -286,16 +293,43 @@ struct HeadGradient {
     wait_for_warpgroup_products<0>();
   }
 
+  // Writes a warp's rows of a tile and adds them to a row of column sums. part: 0 dq, 1 dk, 2 dv.
+  __device__ __forceinline__ void write(const float (&sums)[fragments][4], int part, T* lines, int tile, int row) const {
+    const float scale = part < 2 ? a.scale : 1.f;
+    float column[8] = {};
+    const auto add = [&](const T* written) {
+#pragma unroll
+      for (int e = 0; e < 8; ++e) column[e] += static_cast<float>(written[e]);
+    };
+    write_lines<M, Width>(sums, scale, scale, lines, head.in_qkv(static_cast<T*>(a.dqkv), part), tile, a.time, add);
+    if (!a.column_sums) return;
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+#pragma unroll
+      for (int d = Lines::parts; d < 32; d *= 2) column[e] += __shfl_xor_sync(0xffffffffu, column[e], d);
+      if (lane < Lines::parts) columns[row * Width + lane * 8 + e] += column[e];
+    }
+  }
   __device__ __forceinline__ void write_tile(const float (&sums)[fragments][4], bool of_keys, int tile) const {
-    const float scale = of_keys ? a.scale : 1.f;
-    write_lines<M, Width>(sums, scale, scale, (of_keys ? k : v) + tile * Lines::size,
-                          head.in_qkv(static_cast<T*>(a.dqkv), of_keys ? 1 : 2), tile, a.time);
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    write(sums, of_keys ? 1 : 2, (of_keys ? k : v) + tile * Lines::size, tile, warps + warp);
+  }
+  // The sums of dq, dk and dv over the rows of the sequence.
+  __device__ __forceinline__ void write_columns() const {
+    const int part = static_cast<int>(threadIdx.x) / Width, col = static_cast<int>(threadIdx.x) % Width;
+    if (part > 2) return;
+    const int first = part == 0 ? 0 : part == 1 ? warps + 4 : warps, count = part == 0 ? warps : 4;
+    float sum = 0;
+    for (int i = first; i < first + count; ++i) sum += columns[i * Width + col];
+    a.column_sums[(static_cast<int64_t>(head.sequence) * 3 + part) * head.width() + head.head * Width + col] = sum;
   }
 
   __device__ __forceinline__ void run() const {
     const int group = warp_group();
     for (int tile = a.tiles; tile-- > 0;) bring_tile(tile);
     learn_queries();
+    for (int i = static_cast<int>(threadIdx.x); i < column_rows * Width; i += threads) columns[i] = 0.f;
     float dq[fragments][4] = {}, sums[fragments][4];
 #pragma unroll 1
     for (int tile = a.tiles; tile-- > 0;) {
@@ -314,9 +348,10 @@ struct HeadGradient {
     }
     __syncthreads();
     if (group < 2) write_tile(sums, group == 1, 0);
-    if (group >= a.tiles) return;
-    write_lines<M, Width>(dq, a.scale, a.scale, q + group * Lines::size, head.in_qkv(static_cast<T*>(a.dqkv), 0), group,
-                          a.time);
+    if (group < a.tiles) write(dq, 0, q + group * Lines::size, group, static_cast<int>(threadIdx.x) / 32);
+    if (!a.column_sums) return;
+    __syncthreads();
+    write_columns();
   }
 };
 

@@ -16,7 +16,7 @@
 namespace ws::cuda {
 
 namespace {
-constexpr size_t kWorkspace = 32 << 20, kKeptParts = 8 << 20;
+constexpr size_t kWorkspace = 32 << 20, kKeptParts = 16 << 20;
 }
 
 struct Blas::Impl {

@@ -321,8 +321,6 @@ __device__ __forceinline__ Sums block_sum(Sums s, Sums* shared) {
   return s;
 }
 
-// The scratch begins with the counters; the partial sums follow.
-constexpr int kCounterBytes = 4096;
 __device__ __forceinline__ unsigned* counter(Scratch s) { return static_cast<unsigned*>(s.data); }
 template <class T>
 __device__ __forceinline__ T* partials(Scratch s) {

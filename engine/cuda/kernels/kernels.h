@@ -65,12 +65,13 @@ struct LossScale {
 };
 constexpr int32_t kScaleGrowEvery = 2000;  // the scale doubles after this many good steps; a bad step halves it
 
-// Memory for two-stage reductions: kScratchBytes, zeroed once. Kernels leave the counters zero. Each stream has its
-// own.
+// Memory for two-stage reductions: kScratchBytes, zeroed once. It begins with the counters, which kernels leave zero; the
+// partial sums follow. Each stream has its own.
 struct Scratch {
   void* data = nullptr;
 };
 constexpr int64_t kScratchBytes = 4 << 20;
+constexpr int kCounterBytes = 4096;
 
 // ---- code ----
 bool runs_clusters();  // compute capability 9.0 or newer: block clusters and overlapping launches
@@ -239,6 +240,13 @@ void softmax_grad(Queue, const Tensor& p, const Labels&, const LossScale* scale,
 void squared_error(Queue, Scratch, const Tensor& z, const Tensor& y, StepAt at);
 void squared_error_grad(Queue, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz);
 void column_sum(Queue, Scratch, const Tensor& dz, const Tensor& db);
+// The column sums of the gradient that a kernel makes. db: empty if nothing wants them.
+struct BiasGradient {
+  Tensor db;
+  Scratch scratch;
+  KeptParts* kept = nullptr;  // where parts of db may stay
+};
+void join_column_sums(Queue, const GradientParts& parts, const Tensor& db);
 // Checks every gradient, decides if the step is valid, and updates the scale. If grad_update computes the weight
 // gradients itself, pass the dz instead. A sum of a few thousand products of fp16 numbers cannot overflow fp32, so a
 // weight gradient is finite exactly when its dz is.
@@ -250,7 +258,7 @@ void check_finite(Queue, Scratch, std::span<const Tensor> gradients, LossScale* 
 constexpr int64_t kMaxHeadWidth = 128;
 void attention(Queue, Precision, const Heads&, const Tensor& qkv, const Tensor& out, const Tensor& lse);
 void attention_grad(Queue, Precision, const Heads&, const Tensor& dout, const Tensor& out, const Tensor& qkv,
-                    const Tensor& lse, const Tensor& dqkv);
+                    const Tensor& lse, const Tensor& dqkv, const BiasGradient& = {});
 // With `more`: normalises sum = x + more, which it writes too.
 struct Norm {
   Tensor x, gain, shift, y, mean, inverse, more, sum;

@@ -94,13 +94,13 @@ __global__ __launch_bounds__(kThreads) void wide_column_sum_kernel(Tensor dz, in
 }
 static_assert(kThreads == 32 * kPack);  // one thread for each column of a block
 
-__global__ void join_column_sums_kernel(const float* parts, int64_t strips, Tensor db) {
+__global__ void join_column_sums_kernel(GradientParts parts, Tensor db) {
   wait_for_previous();
   const int64_t col = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;  // one column per warp
   if (col >= db.cols) return;
   float sum = 0;
 #pragma unroll 4
-  for (int64_t s = threadIdx.x % 32; s < strips; s += 32) sum += parts[s * db.cols + col];
+  for (int s = static_cast<int>(threadIdx.x) % 32; s < parts.count; s += 32) sum += parts.data[s * parts.step + col];
   sum = warp_sum(sum);
   if (threadIdx.x % 32 == 0) store(resolve(db), col, sum);
 }
@@ -235,7 +235,11 @@ Strips launch_column_sum(Queue queue, Scratch scratch, const Tensor& dz, const T
 
 void column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
   const Strips s = wide(dz) ? launch_wide_column_sum(queue, scratch, dz, db) : launch_column_sum(queue, scratch, dz, db);
-  if (s.parts) launch(queue, join_column_sums_kernel, ceil_div(dz.cols, 4), 128, 0, s.parts, s.count, db);
+  if (s.parts) join_column_sums(queue, {s.parts, dz.cols, static_cast<int>(s.count)}, db);
+}
+
+void join_column_sums(Queue queue, const GradientParts& parts, const Tensor& db) {
+  launch(queue, join_column_sums_kernel, ceil_div(db.cols, 4), 128, 0, parts, db);
 }
 
 }  // namespace ws::cuda

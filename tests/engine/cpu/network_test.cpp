@@ -165,7 +165,7 @@ TEST(Network, WeightGradientsTogetherChangeNoResult) {
       ASSERT_NEAR(got.parameters[p][i], plain.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
 }
 
-// A norm's gradient sums the columns of so many rows for the biases before it.
+// The gradients of norms and attention sum the columns of so many rows for the biases before them.
 TEST(Network, BiasGradientsOfManyRowsChangeNoResult) {
   const LayerShape input = LayerShape::symbols(6);
   constexpr int64_t rows = 1400;
@@ -177,7 +177,8 @@ TEST(Network, BiasGradientsOfManyRowsChangeNoResult) {
   const TrainState plain = test::run_steps(*make_oracle(), spec, model, data, start, rows, 2);
   spec.exec.fusion = Fusion::Epilogue;
   const Plan plan = compile(spec, model, rows).plan;
-  ASSERT_TRUE(std::ranges::any_of(plan.ops, [](const Op& op) { return op.kind == OpKind::LayerNormGrad && op.out.size() == 4; }));
+  for (const auto& [kind, outputs] : {std::pair(OpKind::LayerNormGrad, 4u), std::pair(OpKind::AttentionGrad, 2u)})
+    ASSERT_TRUE(std::ranges::any_of(plan.ops, [&](const Op& op) { return op.kind == kind && op.out.size() == outputs; }));
   const TrainState got = test::run_steps(*make_oracle(), spec, model, data, start, rows, 2);
   for (size_t p = 0; p < plain.parameters.size(); ++p)
     for (size_t i = 0; i < plain.parameters[p].size(); ++i)

@@ -68,11 +68,14 @@ TEST(Fuse, BiasGradientsOfManyRowsAreSummedWhereTheirTermsAreMade) {
     const Plan plan = fuse(build_plan(spec, model, batch), Fusion::Epilogue);
     EXPECT_NO_THROW(validate(plan));
     EXPECT_THAT(kinds(plan), Not(Contains("column sum")));
-    return std::pair(std::ranges::count_if(plan.ops, [](const Op& op) { return op.kind == OpKind::LayerNormGrad && op.out.size() == 4; }),
-                     std::ranges::count(plan.ops, Epilogue::BiasGrad, &Op::epilogue));
+    const auto with_sums = [&](OpKind kind, size_t outputs) {
+      return std::ranges::count_if(plan.ops, [&](const Op& op) { return op.kind == kind && op.out.size() == outputs; });
+    };
+    return std::tuple(with_sums(OpKind::LayerNormGrad, 4), with_sums(OpKind::AttentionGrad, 2),
+                      std::ranges::count(plan.ops, Epilogue::BiasGrad, &Op::epilogue));
   };
-  EXPECT_EQ(sums_of(128), std::pair(2l * 4, 1l + 2 * 4)) << "the projections and second layers of four blocks";
-  EXPECT_EQ(sums_of(64), std::pair(0l, 1l)) << "the op of all weight gradients sums the columns too";
+  EXPECT_EQ(sums_of(128), std::tuple(2l * 4, 4l, 1l + 4)) << "only products with a gelu's gradient and the logits' are left";
+  EXPECT_EQ(sums_of(64), std::tuple(0l, 0l, 1l)) << "the op of all weight gradients sums the columns too";
 }
 
 TEST(Fuse, EpilogueOfALargeBatchMakesTwoProducts) {

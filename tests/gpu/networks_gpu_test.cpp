@@ -9,6 +9,7 @@ struct Network {
   int64_t side, channels;
 };
 
+// In the last one the convolution before the norm is large enough to leave what the norm's statistics need.
 constexpr Network kNetworks[] = {
     {"conv 3x3 16 | relu | maxpool 2 | conv 3x3 32 | relu | maxpool 2 | linear", 12, 1},
     {"conv 3x3 16 bias off | batchnorm | relu | residual(conv 3x3 16 bias off | batchnorm | relu | conv 3x3 16 | relu) | "
@@ -16,6 +17,7 @@ constexpr Network kNetworks[] = {
      8, 3},
     {"conv 5x5 8 stride 2 | gelu | conv 3x3 72 | tanh | avgpool | linear 20 | relu | linear", 13, 1},
     {"conv 3x3 6 | sigmoid | avgpool 2 | dropout 0.3 | conv 1x1 12 | relu | linear", 8, 2},
+    {"conv 3x3 16 | relu | conv 3x3 64 bias off | batchnorm | relu | maxpool 2 | linear", 12, 1},
 };
 
 Training training_of(const Network& network) {

@@ -106,6 +106,30 @@ void time_norm(int64_t rows, int64_t c, const std::string& only) {
                graph_time(kCalls, true, [&](Queue q, int) { batch_norm_grad(q, bench.scratch(), g); }));
 }
 
+// A convolution and the norm after it, which reads what the convolution made once more, or takes its moments.
+void time_with_norm(const std::string& name, const Window& v, const std::string& only) {
+  const std::string line = "with norm, " + name;
+  if (line.find(only) == std::string::npos) return;
+  const Bench bench;
+  const Layer layer(v, Precision::Bf16);
+  const Filled y(layer.z.t.rows, v.k, DType::Bf16, 7), row(6, v.k, DType::F32, 8);
+  const auto at = [&](int64_t i) { return Tensor{static_cast<float*>(row.t.data) + i * v.k, DType::F32, 1, v.k}; };
+  const Workspace workspace{layer.memory.data(), static_cast<int64_t>(layer.memory.bytes())};
+  Convolution c{Convolution::Pass::Forward, v, layer.x.t, layer.w.t, layer.z.t};
+  c.precision = Precision::Bf16;
+  BatchNormalization n{layer.z.t, y.t, at(0), at(1), at(2), at(3), at(4), at(5), Activation::Relu};
+  const auto time = [&](const Moments& moments) {
+    c.moments = n.moments = moments;
+    return graph_time(kCalls, true, [&](Queue q, int) {
+      convolve(q, workspace, c);
+      batch_norm(q, bench.scratch(), n);
+    });
+  };
+  const double reads = time({}), takes = time(moments_of(c, workspace));
+  std::printf("%-34s  %8.2f us reading it, %8.2f us with moments\n", line.c_str(), reads, takes);
+  std::fflush(stdout);
+}
+
 void time_layers(const std::string& only) {
   for (int64_t n : {64, 512})
     for (Precision p : {Precision::Bf16, Precision::Tf32, Precision::Fp32}) {
@@ -123,6 +147,8 @@ void time_layers(const std::string& only) {
     for (const auto& [name, v] : wide) time_convolution(name, v, p, only);
   }
   for (const auto& [name, v] : wide) time_convolution(name, v, Precision::Bf16, only, true);
+  time_with_norm("32² 3→64 b512", window(512, 32, 32, 3, 64, 3, 3, 1, 1), only);
+  for (const auto& [name, v] : wide) time_with_norm(name, v, only);
 }
 
 }  // namespace

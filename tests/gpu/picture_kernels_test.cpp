@@ -270,6 +270,42 @@ TEST_F(Kernels, BatchNormsAndTheirGradients) {
         }
 }
 
+// Tiles of both kernels that leave moments, with fewer columns and rows than a tile, and half a block of pictures' tiles.
+TEST_F(Kernels, BatchNormsTakeTheMomentsThatAConvolutionLeaves) {
+  Bench bench;
+  const Window windows[] = {window(10, 24, 24, 64, 128, 3, 3, 1, 1), window(41, 10, 10, 128, 72, 1, 1, 1, 0),
+                            window(65, 8, 8, 128, 192, 3, 3, 1, 1),  window(17, 16, 16, 128, 128, 3, 3, 1, 1),
+                            window(65, 8, 8, 256, 256, 3, 3, 1, 1)};
+  for (const Window& v : windows)
+    for (Precision p : {Precision::Bf16, Precision::Fp16}) {
+      SCOPED_TRACE(window_name(v, p));
+      Picture at(v, p);
+      for (float& x : at.x.v) x += 3;
+      at.x.upload();
+      Convolution c = at.forward();
+      const Moments moments = moments_of(c, at.workspace());
+      ASSERT_EQ(static_cast<bool>(moments), runs_warpgroups());
+      if (!moments) continue;
+      convolve(bench.queue, at.workspace(), c);
+      const std::vector<float> z = at.z.download();
+      c.moments = moments;
+      convolve(bench.queue, at.workspace(), c);
+      EXPECT_EQ(at.z.download(), z);
+      NormOperands norm(at.z.t.rows, v.k, at.z.t.type, Activation::Relu);
+      norm.x.v = z;
+      norm.x.upload();
+      BatchNormalization n = norm.forward();
+      n.moments = moments;
+      batch_norm(bench.queue, bench.scratch(), n);
+      const Normed want = normed(norm, Activation::Relu);
+      expect_near(norm.y.download(), want.y, rounding(at.z.t.type) + 1e-5, "y");
+      expect_near(norm.mean.download(), want.mean, 1e-5, "mean");
+      expect_near(norm.inverse.download(), want.inverse, 1e-5, "inverse deviation");
+      expect_near(norm.running_mean.download(), want.running_mean, 1e-5, "running mean");
+      expect_near(norm.running_var.download(), want.running_var, 1e-5, "running variance");
+    }
+}
+
 // What the separate kernels of norm and pool make.
 TEST_F(Kernels, BatchNormsWithAPoolEqualTwoKernels) {
   Bench bench;

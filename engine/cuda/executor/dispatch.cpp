@@ -259,9 +259,24 @@ void launch_bias_activate(const Operands& o) {
   bias_activate(o.with.queue, o.op.activation, t(o.in(0)), o.in(1), t(o.out(0)), t(o.out(1)));
 }
 
+// The op that runs before (-1) or after (1) an op of the plan; null if there is none.
+const Op* neighbour(const Plan& plan, size_t number, int direction) {
+  for (auto i = static_cast<std::ptrdiff_t>(number) + direction; i >= 0 && i < std::ssize(plan.ops); i += direction)
+    if (!is_bookkeeping(plan.ops[static_cast<size_t>(i)].kind)) return &plan.ops[static_cast<size_t>(i)];
+  return nullptr;
+}
+
+// What a convolution leaves in the workspace for the statistics of the norm that runs after it.
+Moments moments_between(const Launching& with, const Op* conv, const Op* norm) {
+  if (!conv || !norm || conv->kind != OpKind::Conv || norm->kind != OpKind::BatchNorm || norm->in[0] != conv->out[0]) return {};
+  if (conv->own || norm->own || with.spec().exec.fusion < Fusion::Epilogue) return {};
+  return moments_of(convolution_of(with, *conv), workspace(with.blas));
+}
+
 void launch_convolution(const Operands& o) {
   const Workspace memory = workspace(o.with.blas);
   Convolution c = convolution_of(o.with, o.op);
+  c.moments = moments_between(o.with, &o.op, neighbour(o.with.bound.plan, o.number, 1));
   if (only_updates(o.with.bound.plan, o.op.out)) c.kept = &kept_parts(o.with.blas);
   convolve(o.with.queue, memory, c);
 }
@@ -273,6 +288,7 @@ void launch_max_pool_grad(const Operands& o) {
 BatchNormalization norm_of(const Operands& o) {
   BatchNormalization n{o.in(0), o.out(0), o.in(1), o.in(2), o.in(3), o.in(4), o.out(1), o.out(2)};
   n.activation = o.op.activation, n.pool = o.op.window;
+  if (o.op.kind == OpKind::BatchNorm) n.moments = moments_between(o.with, neighbour(o.with.bound.plan, o.number, -1), &o.op);
   return n;
 }
 

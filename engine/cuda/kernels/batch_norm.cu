@@ -101,6 +101,30 @@ __global__ __launch_bounds__(kNormThreads, 2 * kNormBlocks<T>) void sums_kernel(
   write_sums(s, m, sum, squares, parts);
 }
 
+// The same from what the convolution left. x has `rows` rows, and a row of the strips is a part of the moments.
+__global__ __launch_bounds__(kNormThreads) void moments_kernel(const __grid_constant__ BatchNormalization n, Strips s,
+                                                               int64_t rows, float* parts) {
+  wait_for_previous();
+  const Mine m = mine(s);
+  Pack<kColumns> sum{}, squares{};
+  if (m.count > 0) {
+    const Pack<kColumns> pivot = columns(n.x, m);
+    const Ref from{reinterpret_cast<char*>(n.moments.data), DType::F32};
+    for (int64_t part = m.row; part < m.end; part += s.lanes) {
+      const auto of = [&](int which) { return load_pack<kColumns>(from, (3 * part + which) * s.c + m.col); };
+      const Pack<kColumns> a = of(0), b = of(1), other = of(2);
+      const auto count = static_cast<float>(min(n.moments.rows, rows - part * n.moments.rows));
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        const float d = other.v[j] - pivot.v[j];
+        sum.v[j] += fmaf(count, d, a.v[j]);
+        squares.v[j] += fmaf(d, fmaf(count, d, 2.f * a.v[j]), b.v[j]);
+      }
+    }
+  }
+  write_sums(s, m, sum, squares, parts);
+}
+
 // The totals of a column, in the threads of warp 0. Eight warps add runs of strips.
 struct Totals {
   float a = 0, b = 0;
@@ -365,10 +389,13 @@ void check_pool(const Window& pool) {
 
 void batch_norm(Queue queue, Scratch scratch, const BatchNormalization& n) {
   check_pool(n.pool);
-  const int64_t c = n.gain.cols;
-  const Strips sums = strips_for_sums(n.x.elements() / c, {}, c), rows = strips_for_rows(n.y.elements() / c, n.pool, c);
+  const int64_t c = n.gain.cols, of_x = n.x.elements() / c;
+  Strips sums = strips_for_sums(n.moments ? ceil_div(of_x, n.moments.rows) : of_x, {}, c);
+  const Strips rows = strips_for_rows(n.y.elements() / c, n.pool, c);
+  if (n.moments) launch(queue, moments_kernel, blocks_of(sums), kNormThreads, 0, n, sums, of_x, parts_of(scratch));
   with_type(c, {n.x, n.y}, [&]<class T>(T) {
-    launch(queue, sums_kernel<T>, blocks_of(sums), kNormThreads, 0, n, sums, parts_of(scratch));
+    if (!n.moments) launch(queue, sums_kernel<T>, blocks_of(sums), kNormThreads, 0, n, sums, parts_of(scratch));
+    sums.rows = of_x;
     launch(queue, statistics_kernel, ceil_div(c, 32), 256, 0, n, sums, parts_of(scratch));
     const auto normalize = n.pool.kh > 0 ? normalize_kernel<T, false, 2> : normalize_kernel<T, false, 1>;
     launch(queue, normalize, blocks_of(rows), kNormThreads, 0, n, rows);

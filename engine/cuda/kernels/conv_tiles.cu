@@ -36,6 +36,7 @@ struct PictureTile {
 struct TileArguments : PictureTiles {
   GemmArguments g;
   int channels, row_length;  // of the picture that is read; of w
+  float* moments;
 };
 
 template <Math M, bool Grad, int Columns>
@@ -163,7 +164,8 @@ __global__ __launch_bounds__(Product::threads,
   if (a.g.writes_rows) {
     const PictureTile tile(a, static_cast<int>(blockIdx.x) / a.g.tiles_n * groups + product.group);
     return product.write(static_cast<typename Product::T*>(a.g.c), a.g.n, product.col0,
-                         [&](int r) { return tile.exists ? tile.first + r % 64 / kSide * a.width + r % kSide : -1; });
+                         [&](int r) { return tile.exists ? tile.first + r % 64 / kSide * a.width + r % kSide : -1; },
+                         moments_of_tile(a.moments, blockIdx.x / a.g.tiles_n, a.g.n));
   }
   product.meet();
   constexpr int quads = Product::quads_per_thread / groups;
@@ -191,7 +193,7 @@ void launch_tile_conv(Queue queue, TileArguments a, int columns) {
 template <Math M, bool Grad>
 void tile_conv(Queue queue, const Convolution& c) {
   const ConvArguments from = conv_arguments(c);
-  const TileArguments a{PictureTiles(c.window), from.g, from.patches.channels, from.row_length};
+  const TileArguments a{PictureTiles(c.window), from.g, from.patches.channels, from.row_length, from.moments};
   // The larger tile pays off where its sums are long.
   if (a.g.n % 256 == 0 && a.channels >= 256) return launch_tile_conv<TileConvolution<M, Grad, 256>>(queue, a, 256);
   if (a.g.n % 128 != 0) return launch_tile_conv<TileConvolution<M, Grad, 64>>(queue, a, 64);

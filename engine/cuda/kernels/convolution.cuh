@@ -13,6 +13,7 @@ struct ConvArguments {
   Patches patches;
   int64_t view_cols;  // elements in a row of the view
   int row_length;     // of w
+  float* moments;     // of z, or null
 };
 
 // dw = dzᵀ·patches(x), summed over a part of the pixels by each split.
@@ -71,6 +72,10 @@ constexpr int conv_blocks() {
   return spills ? 1 : blocks_for<Product>();
 }
 
+__device__ __forceinline__ float* moments_of_tile(float* moments, unsigned tile, int n) {
+  return moments ? moments + static_cast<int64_t>(tile) * 3 * n : nullptr;
+}
+
 template <class Product, bool Grad, bool Whole, int Side = 0, int Channels = 0>
 __global__ __launch_bounds__(Product::threads, conv_blocks<Product, Grad>()) void conv_kernel(
     const __grid_constant__ ConvArguments a) {
@@ -90,7 +95,8 @@ __global__ __launch_bounds__(Product::threads, conv_blocks<Product, Grad>()) voi
   product.run(x, w, row0, col0, g.k, [](const T*, int) {});
   if constexpr (Product::by_warpgroups)
     if (g.writes_rows) {
-      return product.write(static_cast<T*>(g.c), g.n, col0, [&](int r) { return row0 + r < g.m ? row0 + r : -1; });
+      return product.write(static_cast<T*>(g.c), g.n, col0, [&](int r) { return row0 + r < g.m ? row0 + r : -1; },
+                           moments_of_tile(a.moments, blockIdx.x / g.tiles_n, g.n));
     }
   product.meet();
   // Short code where a block has many groups of four: it runs through it only once.
@@ -190,6 +196,7 @@ inline ConvArguments conv_arguments(const Convolution& c) {
   a.patches = patches_of(c);
   a.row_length = static_cast<int>(c.window.kh * c.window.kw * c.window.c);
   a.view_cols = from.cols;
+  a.moments = c.moments.data;
   GemmArguments& g = a.g;
   g.a = from.data, g.b = c.w.data, g.bias = c.bias.data, g.c = to.data, g.saved = c.saved.data;
   g.clock = from.clock, g.view_row = from.view_offset * from.rows;

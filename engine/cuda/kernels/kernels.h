@@ -156,6 +156,14 @@ class KeptParts {
 };
 KeptParts& kept_parts(const Blas&);
 
+// What a norm's statistics need of a matrix: for each `rows` of its rows, in any order and fewer in the end, three rows of
+// floats: the column sums of x - pivot and of its square, and the pivot.
+struct Moments {
+  float* data = nullptr;
+  int64_t rows = 0;
+  WS_HOST_DEVICE explicit operator bool() const { return data != nullptr; }
+};
+
 // ---- pictures ----
 // Pictures are NHWC: a tensor of n pictures has n·h·w rows and c columns, or any other shape with as many elements. Only
 // x may carry a clock.
@@ -173,7 +181,9 @@ struct Convolution {
   bool w_is_settled = false;  // as Product::b_is_settled
   bool by_warps = false;      // never on the instructions that only Hopper has
   KeptParts* kept = nullptr;  // WeightGrad: where parts of dw and of the bias gradient may stay
+  Moments moments;            // Forward: from moments_of, or empty
 };
+Moments moments_of(const Convolution&, Workspace);  // where its kernel may leave them; empty if it does not, or no place
 void convolve(Queue, Workspace, const Convolution&);
 std::string describe(const Convolution&);  // a plan note
 
@@ -198,6 +208,7 @@ struct BatchNormalization {
   Tensor mean, inverse;                 // (1, c), out: of the batch
   Activation activation = Activation::None;
   Window pool;
+  Moments moments;  // of x, if the convolution that made it left them
 };
 void batch_norm(Queue, Scratch, const BatchNormalization&);
 void batch_norm_apply(Queue, const BatchNormalization&);  // normalizes with the running statistics, and keeps them

@@ -346,6 +346,44 @@ struct TileProduct {
   }
 };
 
+// What a thread adds to the moments of a tile, see Moments: over its rows, in `Each` adjacent columns. Threads whose numbers
+// agree modulo Columns / Each have the same columns.
+template <int Columns, int Each, int Threads>
+struct ColumnMoments {
+  static constexpr int parts = Columns / Each, warps = Threads / 32;
+  static_assert(32 % parts == 0);
+  Pack<Each> pivot{}, sum{}, squares{};
+  __device__ __forceinline__ void add(const Pack<Each>& v) {
+#pragma unroll
+    for (int e = 0; e < Each; ++e) {
+      const float d = v.v[e] - pivot.v[e];
+      sum.v[e] += d, squares.v[e] = fmaf(d, d, squares.v[e]);
+    }
+  }
+  // `all`: two rows of columns for each warp, in shared memory that nothing else uses. `moments`: of the tile, n columns.
+  __device__ __forceinline__ void write(float* all, float* moments, int n, int col0) {
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+#pragma unroll
+    for (int e = 0; e < Each; ++e) {
+#pragma unroll
+      for (int d = parts; d < 32; d *= 2) {
+        sum.v[e] += __shfl_xor_sync(0xffffffffu, sum.v[e], d);
+        squares.v[e] += __shfl_xor_sync(0xffffffffu, squares.v[e], d);
+      }
+      const int col = lane % parts * Each + e;
+      if (lane < parts) all[2 * warp * Columns + col] = sum.v[e], all[(2 * warp + 1) * Columns + col] = squares.v[e];
+      if (thread < parts && col0 + col < n) moments[2 * n + col0 + col] = pivot.v[e];
+    }
+    __syncthreads();
+    for (int i = thread; i < 2 * Columns; i += Threads) {
+      const int which = i / Columns, col = i % Columns;
+      float total = 0;
+      for (int w = 0; w < warps; ++w) total += all[(2 * w + which) * Columns + col];
+      if (col0 + col < n) moments[which * n + col0 + col] = total;
+    }
+  }
+};
+
 // Sums the columns of the k × n operand b, or of a if it is stored as k × m, while they are in shared memory: the bias
 // gradient. Threads share columns.
 template <class Product, bool OfA = false>

@@ -250,28 +250,38 @@ struct WarpgroupProduct {
   }
 
   // Call after run: writes the rounded sums as rows of a matrix with n columns, whole 16 bytes of them. row_of(row of the
-  // tile) is the row there, or -1. Each warp moves its own rows through shared memory.
+  // tile) is the row there, or -1, but not for row 0. Each warp moves its own rows through shared memory. moments: of the
+  // tile, see Convolution, or null.
   template <class RowOf>
-  __device__ __forceinline__ void write(T* to, int n, int col0, RowOf row_of) {
+  __device__ __forceinline__ void write(T* to, int n, int col0, RowOf row_of, float* moments = nullptr) {
     wait_for_copies<0>();
     __syncthreads();
     constexpr int parts = BN / 8;
-    const int lane = threadIdx.x % 32, row0 = static_cast<int>(threadIdx.x) / 32 * 16;
-    const auto place = [](int row, int col) { return col / 64 * (BM * 64) + AlongK::at(row, col % 64); };
+    const int lane = threadIdx.x % 32, row0 = static_cast<int>(threadIdx.x) / 32 * 16, c = lane % parts * 8;
 #pragma unroll
     for (int j = 0; j < NF; ++j)
 #pragma unroll
       for (int h = 0; h < 2; ++h)
         *reinterpret_cast<uint32_t*>(shared + place(row0 + lane / 4 + 8 * h, j * 8 + lane % 4 * 2)) =
             pair_of<M>(sum[j][2 * h], sum[j][2 * h + 1]);
-    __syncwarp();
+    moments ? __syncthreads() : __syncwarp();
+    ColumnMoments<BN, 8, threads> sums;
+    if (moments) sums.pivot = eight(shared + place(0, c));
 #pragma unroll 4
     for (int i = lane; i < 16 * parts; i += 32) {
-      const int r = row0 + i / parts, c = i % parts * 8, row = row_of(r);
-      if (row >= 0 && col0 + c < n)
-        *reinterpret_cast<uint4*>(to + static_cast<int64_t>(row) * n + col0 + c) =
-            *reinterpret_cast<const uint4*>(shared + place(r, c));
+      const int r = row0 + i / parts, row = row_of(r);
+      if (row < 0 || col0 + c >= n) continue;
+      const T* from = shared + place(r, c);
+      *reinterpret_cast<uint4*>(to + static_cast<int64_t>(row) * n + col0 + c) = *reinterpret_cast<const uint4*>(from);
+      if (moments) sums.add(eight(from));
     }
+    if (moments) sums.write(reinterpret_cast<float*>(shared + BM * BN), moments, n, col0);  // behind the tile
+  }
+
+  // Where `write` has an element of the tile in shared memory.
+  __device__ static __forceinline__ int place(int row, int col) { return col / 64 * (BM * 64) + AlongK::at(row, col % 64); }
+  __device__ static __forceinline__ Pack<8> eight(const T* from) {
+    return load_pack<8>(Ref{reinterpret_cast<char*>(const_cast<T*>(from)), M == Math::Bf16 ? DType::Bf16 : DType::F16}, 0);
   }
 
   static constexpr int quads_per_thread = BM * BN / 4 / threads;

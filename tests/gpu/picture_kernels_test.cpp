@@ -270,10 +270,12 @@ TEST_F(Kernels, BatchNormsAndTheirGradients) {
         }
 }
 
-// Tiles of both kernels that leave moments, with fewer columns and rows than a tile, and half a block of pictures' tiles.
+// Tiles of the kernels that leave moments, with fewer columns and rows than a tile, and half a block of pictures' tiles.
 TEST_F(Kernels, BatchNormsTakeTheMomentsThatAConvolutionLeaves) {
   Bench bench;
-  const Window windows[] = {window(10, 24, 24, 64, 128, 3, 3, 1, 1), window(41, 10, 10, 128, 72, 1, 1, 1, 0),
+  const Window windows[] = {window(9, 12, 12, 3, 64, 3, 3, 1, 1),    window(3, 28, 28, 1, 16, 3, 3, 1, 1),
+                            window(5, 14, 14, 1, 72, 5, 5, 1, 2),    window(1, 5, 5, 1, 8, 3, 3, 1, 1),
+                            window(10, 24, 24, 64, 128, 3, 3, 1, 1), window(41, 10, 10, 128, 72, 1, 1, 1, 0),
                             window(65, 8, 8, 128, 192, 3, 3, 1, 1),  window(17, 16, 16, 128, 128, 3, 3, 1, 1),
                             window(65, 8, 8, 256, 256, 3, 3, 1, 1)};
   for (const Window& v : windows)
@@ -284,7 +286,7 @@ TEST_F(Kernels, BatchNormsTakeTheMomentsThatAConvolutionLeaves) {
       at.x.upload();
       Convolution c = at.forward();
       const Moments moments = moments_of(c, at.workspace());
-      ASSERT_EQ(static_cast<bool>(moments), runs_warpgroups());
+      ASSERT_EQ(static_cast<bool>(moments), v.c <= 3 || runs_warpgroups());
       if (!moments) continue;
       convolve(bench.queue, at.workspace(), c);
       const std::vector<float> z = at.z.download();

@@ -29,10 +29,11 @@ void wide(Queue queue, Workspace workspace, const Convolution& c) {
 }  // namespace
 
 Moments moments_of(const Convolution& c, Workspace memory) {
-  constexpr int64_t rows = 128;  // of a tile of both kernels
   if (c.pass != Convolution::Pass::Forward || (c.precision != Precision::Bf16 && c.precision != Precision::Fp16)) return {};
-  if (has_small_windows(c) || !moves_whole_parts(c) || !suits_warpgroups(c)) return {};
+  const bool windows = has_small_windows(c);
+  if (!windows && (!moves_whole_parts(c) || !suits_warpgroups(c))) return {};
   const GemmArguments g = conv_arguments(c).g;
+  const int64_t rows = windows ? kWindowRows : 128;  // of a tile
   if (!g.writes_rows || ceil_div(g.m, rows) * 12 * g.n > memory.bytes) return {};
   return {static_cast<float*>(memory.data), rows};
 }

@@ -72,6 +72,13 @@ constexpr int conv_blocks() {
   return spills ? 1 : blocks_for<Product>();
 }
 
+template <class T>
+__device__ __forceinline__ Pack<4> rounded(Pack<4> v) {
+#pragma unroll
+  for (int j = 0; j < 4; ++j) v.v[j] = static_cast<float>(static_cast<T>(v.v[j]));
+  return v;
+}
+
 __device__ __forceinline__ float* moments_of_tile(float* moments, unsigned tile, int n) {
   return moments ? moments + static_cast<int64_t>(tile) * 3 * n : nullptr;
 }
@@ -101,11 +108,25 @@ __global__ __launch_bounds__(Product::threads, conv_blocks<Product, Grad>()) voi
   product.meet();
   // Short code where a block has many groups of four: it runs through it only once.
   constexpr int at_once = Product::by_warpgroups || Side > 0 ? 4 : Product::quads_per_thread;
+  const auto finish = [&](auto each_quad) {
 #pragma unroll at_once
-  for (int i = 0; i < Product::quads_per_thread; ++i) {
-    const int2 q = Product::quad_at(i);
-    if (q.x < Product::BM) finish_quad<whole_results>(g, row0 + q.x, col0 + q.y, product.quad(q.x, q.y), bias);
-  }
+    for (int i = 0; i < Product::quads_per_thread; ++i) {
+      const int2 q = Product::quad_at(i);
+      if (q.x >= Product::BM) continue;
+      const Pack<4> v = product.quad(q.x, q.y);
+      finish_quad<whole_results>(g, row0 + q.x, col0 + q.y, v, bias);
+      if (row0 + q.x < g.m) each_quad(v);
+    }
+  };
+  if constexpr (Side > 0 && sizeof(T) == 2)
+    if (float* const moments = moments_of_tile(a.moments, blockIdx.x / g.tiles_n, g.n)) {
+      ColumnMoments<Product::BN, 4, Product::threads> sums;
+      sums.pivot = rounded<T>(product.quad(0, Product::quad_at(0).y));
+      finish([&](const Pack<4>& v) { sums.add(rounded<T>(v)); });
+      __syncthreads();  // every thread has read the tile
+      return sums.write(reinterpret_cast<float*>(memory), moments, g.n, col0);
+    }
+  finish([](const Pack<4>&) {});
 }
 
 template <class Product, int Side, int Channels>
@@ -294,9 +315,10 @@ using ConvTile64 = TileShape<128, 64, 4, 2, 1, 32, 64, 3>;
 using ConvTile128 = TileShape<128, 128, 2, 4, 1, 16, 32, 4>;
 
 // First layers, whose windows hold 9, 25 or 27 numbers: a sum of one step.
-using WindowTile16 = TileShape<256, 16, 8, 1, 1, 16, 16, 2>;
+constexpr int kWindowRows = 256;
+using WindowTile16 = TileShape<kWindowRows, 16, 8, 1, 1, 16, 16, 2>;
 template <int Columns>
-using WindowTile = TileShape<256, Columns, 8, 1, 1, 32, 32, 2>;
+using WindowTile = TileShape<kWindowRows, Columns, 8, 1, 1, 32, 32, 2>;
 
 template <Math M, class Shape, int Side, int Channels>
 void conv_windows(Queue queue, const ConvArguments& a) {

@@ -121,8 +121,8 @@ JoinLosses joined_losses(const Launching& with) {
 }
 
 // True if only the update of all parameters reads the parameter gradients that the op makes.
-bool only_updates(const Plan& plan, std::span<const BufferId> gradients) {
-  return std::ranges::all_of(plan.ops, [&](const Op& reader) {
+bool only_updates(const Launching& with, std::span<const BufferId> gradients) {
+  return !with.alone && std::ranges::all_of(with.bound.plan.ops, [&](const Op& reader) {
     const bool reads = std::ranges::any_of(reader.in, [&](BufferId id) { return std::ranges::count(gradients, id) > 0; });
     return !reads || (reader.kind == OpKind::UpdateAll && !reader.own) || reader.kind == OpKind::Free;
   });
@@ -221,7 +221,7 @@ void launch_layer_norm(const Operands& o) {
 void launch_layer_norm_grad(const Operands& o) {
   NormGrad n{o.in(0), o.in(1), o.in(2), o.in(3), o.in(4), o.in(5)};
   n.dx = o.out(0), n.dgain = o.out(1), n.dshift = o.out(2), n.dbias = o.out(3);
-  if (only_updates(o.with.bound.plan, std::span(o.op.out).subspan(1))) n.kept = &kept_parts(o.with.blas);
+  if (only_updates(o.with, std::span(o.op.out).subspan(1))) n.kept = &kept_parts(o.with.blas);
   layer_norm_grad(o.with.queue, o.with.scratch, n);
 }
 
@@ -231,7 +231,7 @@ void launch_attention(const Operands& o) {
 
 void launch_attention_grad(const Operands& o) {
   BiasGradient bias{o.out(1), o.with.scratch};
-  if (only_updates(o.with.bound.plan, std::span(o.op.out).subspan(1))) bias.kept = &kept_parts(o.with.blas);
+  if (only_updates(o.with, std::span(o.op.out).subspan(1))) bias.kept = &kept_parts(o.with.blas);
   attention_grad(o.with.queue, precision_of(o), o.op.heads, o.in(0), o.in(1), o.in(2), o.in(3), o.out(0), bias);
 }
 
@@ -269,7 +269,7 @@ const Op* neighbour(const Plan& plan, size_t number, int direction) {
 // What a convolution leaves in the workspace for the statistics of the norm that runs after it.
 Moments moments_between(const Launching& with, const Op* conv, const Op* norm) {
   if (!conv || !norm || conv->kind != OpKind::Conv || norm->kind != OpKind::BatchNorm || norm->in[0] != conv->out[0]) return {};
-  if (conv->own || norm->own || with.spec().exec.fusion < Fusion::Epilogue) return {};
+  if (with.alone || conv->own || norm->own || with.spec().exec.fusion < Fusion::Epilogue) return {};
   return moments_of(convolution_of(with, *conv), workspace(with.blas));
 }
 
@@ -277,7 +277,7 @@ void launch_convolution(const Operands& o) {
   const Workspace memory = workspace(o.with.blas);
   Convolution c = convolution_of(o.with, o.op);
   c.moments = moments_between(o.with, &o.op, neighbour(o.with.bound.plan, o.number, 1));
-  if (only_updates(o.with.bound.plan, o.op.out)) c.kept = &kept_parts(o.with.blas);
+  if (only_updates(o.with, o.op.out)) c.kept = &kept_parts(o.with.blas);
   convolve(o.with.queue, memory, c);
 }
 

@@ -13,7 +13,8 @@ struct Launching {
   Blas& blas;
   Scratch scratch;
   const Storage& storage;
-  int64_t steps = 1;  // steps for this launch; more than 1 only if takes_many_steps
+  int64_t steps = 1;   // steps for this launch; more than 1 only if takes_many_steps
+  bool alone = false;  // no other op of the plan runs, so none can finish what this one begins
 
   const RunSpec& spec() const { return bound.plan.spec; }
   Tensor tensor(BufferId id) const;

@@ -55,7 +55,7 @@ OwnKernelBench::OwnKernelBench(const Plan& plan, const Model& model, const data:
 }
 
 Launching OwnKernelBench::launching() {
-  return {bound_, {place_.stream.get()}, {clock_.data(), 0, rate_.data(), sums_.data(), 1}, place_.blas, {place_.scratch.data()}, place_.storage};
+  return {bound_, {place_.stream.get()}, {clock_.data(), 0, rate_.data(), sums_.data(), 1}, place_.blas, {place_.scratch.data()}, place_.storage, 1, true};
 }
 
 void OwnKernelBench::place_operands(const std::vector<own::Bytes>& operands, unsigned char guard) {

@@ -120,12 +120,15 @@ JoinLosses joined_losses(const Launching& with) {
   return {with.scratch, static_cast<int>(joined_rows(with.bound.plan))};
 }
 
-// True if only the update of all parameters reads the parameter gradients that the op makes.
-bool only_updates(const Launching& with, std::span<const BufferId> gradients) {
-  return !with.alone && std::ranges::all_of(with.bound.plan.ops, [&](const Op& reader) {
+// Where parts of the parameter gradients may stay that the op makes, its results from `first` on. Null if another op than
+// the update of all parameters reads them.
+KeptParts* parts_of_update(const Operands& o, size_t first) {
+  const auto gradients = std::span(o.op.out).subspan(first);
+  const bool only_updates = !o.with.alone && std::ranges::all_of(o.with.bound.plan.ops, [&](const Op& reader) {
     const bool reads = std::ranges::any_of(reader.in, [&](BufferId id) { return std::ranges::count(gradients, id) > 0; });
     return !reads || (reader.kind == OpKind::UpdateAll && !reader.own) || reader.kind == OpKind::Free;
   });
+  return only_updates ? &kept_parts(o.with.blas) : nullptr;
 }
 
 void launch_update(const Operands& o) {
@@ -221,7 +224,7 @@ void launch_layer_norm(const Operands& o) {
 void launch_layer_norm_grad(const Operands& o) {
   NormGrad n{o.in(0), o.in(1), o.in(2), o.in(3), o.in(4), o.in(5)};
   n.dx = o.out(0), n.dgain = o.out(1), n.dshift = o.out(2), n.dbias = o.out(3);
-  if (only_updates(o.with, std::span(o.op.out).subspan(1))) n.kept = &kept_parts(o.with.blas);
+  n.kept = parts_of_update(o, 1);
   layer_norm_grad(o.with.queue, o.with.scratch, n);
 }
 
@@ -230,9 +233,8 @@ void launch_attention(const Operands& o) {
 }
 
 void launch_attention_grad(const Operands& o) {
-  BiasGradient bias{o.out(1), o.with.scratch};
-  if (only_updates(o.with, std::span(o.op.out).subspan(1))) bias.kept = &kept_parts(o.with.blas);
-  attention_grad(o.with.queue, precision_of(o), o.op.heads, o.in(0), o.in(1), o.in(2), o.in(3), o.out(0), bias);
+  attention_grad(o.with.queue, precision_of(o), o.op.heads, o.in(0), o.in(1), o.in(2), o.in(3), o.out(0),
+                 {o.out(1), o.with.scratch, parts_of_update(o, 1)});
 }
 
 LinearStep linear_of(const Operands& o) {
@@ -277,7 +279,7 @@ void launch_convolution(const Operands& o) {
   const Workspace memory = workspace(o.with.blas);
   Convolution c = convolution_of(o.with, o.op);
   c.moments = moments_between(o.with, &o.op, neighbour(o.with.bound.plan, o.number, 1));
-  if (only_updates(o.with, o.op.out)) c.kept = &kept_parts(o.with.blas);
+  c.kept = parts_of_update(o, 0);
   convolve(o.with.queue, memory, c);
 }
 
@@ -315,7 +317,9 @@ struct Entry {
 constexpr std::array kTable = {
     Entry{OpKind::MatMul,
           [](const Operands& o) {
-            matmul(o.with.queue, o.with.blas, o.with.scratch, o.with.spec().exec.matmul, product_of(o.with, o.op));
+            Product p = product_of(o.with, o.op);
+            if (p.bias_grad) p.kept = parts_of_update(o, 1);
+            matmul(o.with.queue, o.with.blas, o.with.scratch, o.with.spec().exec.matmul, p);
           }},
     Entry{OpKind::BroadcastBias,
           [](const Operands& o) { broadcast_bias(o.with.queue, o.in(0), in_columns_of(o.in(0), o.out(0))); }},
@@ -334,7 +338,7 @@ constexpr std::array kTable = {
           [](const Operands& o) { squared_error_grad(o.with.queue, o.in(0), o.in(1), o.with.scale(), o.out(0)); }},
     Entry{OpKind::ColumnSum,
           [](const Operands& o) {
-            column_sum(o.with.queue, o.with.scratch, in_columns_of(o.out(0), o.in(0)), o.out(0));
+            column_sum(o.with.queue, o.with.scratch, in_columns_of(o.out(0), o.in(0)), o.out(0), parts_of_update(o, 0));
           }},
     Entry{OpKind::CheckFinite, launch_check_finite},
     Entry{OpKind::ClipGradients, launch_clip},

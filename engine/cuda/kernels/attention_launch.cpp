@@ -48,7 +48,7 @@ void attention_grad(Queue queue, Precision precision, const Heads& heads, const 
     call.column_sums = static_cast<float*>(keeps ? bias.kept->memory_left().data : static_cast<char*>(bias.scratch.data) + kCounterBytes);
   run(queue, precision, call);
   if (!bias.db) return;
-  if (!sums) return column_sum(queue, bias.scratch, dqkv, bias.db);
+  if (!sums) return column_sum(queue, bias.scratch, dqkv, bias.db, bias.kept);
   const GradientParts parts{call.column_sums, qkv.cols, static_cast<int>(texts)};
   keeps ? bias.kept->keep(bias.db.data, parts) : join_column_sums(queue, parts, bias.db);
 }

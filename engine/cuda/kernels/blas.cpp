@@ -206,7 +206,7 @@ void finish(Queue queue, Scratch scratch, const Product& p, Epilogue inside) {
     case Epilogue::ActivateGrad:
       return activate_grad(queue, p.activation, p.c, p.saved, p.c);
     case Epilogue::BiasGrad:
-      return column_sum(queue, scratch, p.b, p.bias_grad);
+      return column_sum(queue, scratch, p.b, p.bias_grad, p.kept);
   }
 }
 
@@ -230,6 +230,7 @@ struct Trial {
     product.b.data = b.data();
     product.c.data = c.data();
     product.saved.data = saved.data();
+    product.kept = nullptr;
     if (p.bias) product.bias.data = vector.data();
     if (p.bias_grad) product.bias_grad.data = vector.data();
   }

@@ -88,6 +88,8 @@ void advance(Queue, StepClock* clock, int64_t steps, int64_t rows);  // call onc
 void gather_rows(Queue, const Tensor& in, const uint32_t* order, int64_t first, StepAt at, const Tensor& out);
 void convert(Queue, const Tensor& in, const Tensor& out);  // float ↔ 16 bit, float → integer
 
+class KeptParts;
+
 // ---- matrix products ----
 // Computes c = epilogue(op(a) · op(b)). Epilogue in engine/plan/plan.h lists the operands.
 struct Product {
@@ -102,6 +104,7 @@ struct Product {
   Accumulate accumulate = Accumulate::Fp32;
   // True if b was written at least two launches ago: it may be read while the previous launch still runs.
   bool b_is_settled = false;
+  KeptParts* kept = nullptr;  // where parts of bias_grad may stay
 };
 
 // cuBLASLt with a cache: handle, 32 MiB workspace, one chosen algorithm per shape. Each stream has its own.
@@ -250,7 +253,7 @@ void cross_entropy(Queue, Scratch, const Tensor& p, const Labels&, StepAt at);
 void softmax_grad(Queue, const Tensor& p, const Labels&, const LossScale* scale, const Tensor& dz);
 void squared_error(Queue, Scratch, const Tensor& z, const Tensor& y, StepAt at);
 void squared_error_grad(Queue, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz);
-void column_sum(Queue, Scratch, const Tensor& dz, const Tensor& db);
+void column_sum(Queue, Scratch, const Tensor& dz, const Tensor& db, KeptParts* kept = nullptr);  // as BiasGradient::kept
 // The column sums of the gradient that a kernel makes. db: empty if nothing wants them.
 struct BiasGradient {
   Tensor db;

@@ -353,7 +353,7 @@ void layer_norm_grad(Queue queue, Scratch scratch, const NormGrad& n) {
   }
   if (packs == 0) {
     launch(queue, layer_norm_grad_any_kernel, blocks, kGradThreads, 0, a, scratch);
-    if (n.dbias) column_sum(queue, scratch, {n.dx.data, n.dx.type, rows, cols}, n.dbias);
+    if (n.dbias) column_sum(queue, scratch, {n.dx.data, n.dx.type, rows, cols}, n.dbias, n.kept);
     return;
   }
   if (n.x.type == DType::Bf16) return launch_norm_grad<DType::Bf16>(queue, scratch, a, blocks, packs);

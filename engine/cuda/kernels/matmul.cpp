@@ -134,7 +134,7 @@ void matmul(Queue queue, Blas& blas, Scratch scratch, Matmul how, const Product&
   if (engine == Engine::Small) return small_gemm(queue, p);
   if (engine == Engine::Warpgroups) return gemm_by_warpgroups(queue, p);
   engine == Engine::Naive ? naive_gemm(queue, p) : tiled_gemm(queue, p);
-  if (p.epilogue == Epilogue::BiasGrad) column_sum(queue, scratch, p.b, p.bias_grad);
+  if (p.epilogue == Epilogue::BiasGrad) column_sum(queue, scratch, p.b, p.bias_grad, p.kept);
 }
 
 void weight_gradients(Queue queue, Precision precision, std::span<const WeightGradient> layers) {

@@ -198,44 +198,51 @@ void convert(Queue queue, const Tensor& in, const Tensor& out) {
 
 namespace {
 
-// How the rows of a column sum are divided into strips, whose sums a second launch adds.
+// How the rows of a column sum are divided into strips, whose sums the update or a second launch adds.
 struct Strips {
   int64_t count;
   int rows_each;
+  bool kept;
   float* parts;  // null: one strip
-  Strips(Scratch scratch, const Tensor& dz, int64_t wanted) {
-    const int64_t space = (kScratchBytes / 2 - kCounterBytes) / 4 / std::max<int64_t>(dz.cols, 1);
+  Strips(Scratch scratch, const KeptParts* memory, const Tensor& dz, int64_t wanted) {
+    constexpr int64_t bytes = kScratchBytes / 2 - kCounterBytes, most_kept = kMultiprocessors;
+    const int64_t space = bytes / 4 / std::max<int64_t>(dz.cols, 1);
     count = std::clamp<int64_t>(wanted, 1, std::clamp<int64_t>(space, 1, kMostStrips));
     rows_each = static_cast<int>(ceil_div(dz.rows, count));
-    parts = count > 1 ? reinterpret_cast<float*>(static_cast<char*>(scratch.data) + kCounterBytes) : nullptr;
+    kept = memory && count <= most_kept && memory->memory_left().bytes >= bytes;
+    void* const at = kept ? memory->memory_left().data : static_cast<char*>(scratch.data) + kCounterBytes;
+    parts = count > 1 ? static_cast<float*>(at) : nullptr;
   }
 };
 
 // True for rows that several warps can read in packs.
 bool wide(const Tensor& dz) { return dz.cols >= 16 * kPack && packs(dz, kPack) && aligned(dz); }
 
-Strips launch_wide_column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
+Strips launch_wide_column_sum(Queue queue, Scratch scratch, const KeptParts* kept, const Tensor& dz, const Tensor& db) {
   const auto kernel = dz.type == DType::Bf16  ? wide_column_sum_kernel<DType::Bf16>
                       : dz.type == DType::F16 ? wide_column_sum_kernel<DType::F16>
                                               : wide_column_sum_kernel<DType::F32>;
   const int64_t blocks = ceil_div(dz.cols, kThreads);
-  const Strips s(scratch, dz, std::min(ceil_div(dz.rows, 32), ceil_div(4 * kMultiprocessors, blocks)));
+  const Strips s(scratch, kept, dz, std::min(ceil_div(dz.rows, 32), ceil_div(4 * kMultiprocessors, blocks)));
   launch(queue, kernel, s.count * blocks, kThreads, 0, dz, s.rows_each, blocks, s.parts, db);
   return s;
 }
 
-Strips launch_column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
+Strips launch_column_sum(Queue queue, Scratch scratch, const KeptParts* kept, const Tensor& dz, const Tensor& db) {
   const int64_t blocks = ceil_div(dz.cols, 32);
-  const Strips s(scratch, dz, ceil_div(dz.rows, 128));
+  const Strips s(scratch, kept, dz, ceil_div(dz.rows, 128));
   launch(queue, column_sum_kernel, s.count * blocks, 256, 0, dz, s.rows_each, blocks, s.parts, db);
   return s;
 }
 
 }  // namespace
 
-void column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
-  const Strips s = wide(dz) ? launch_wide_column_sum(queue, scratch, dz, db) : launch_column_sum(queue, scratch, dz, db);
-  if (s.parts) join_column_sums(queue, {s.parts, dz.cols, static_cast<int>(s.count)}, db);
+void column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db, KeptParts* kept) {
+  const auto launch_sums = wide(dz) ? launch_wide_column_sum : launch_column_sum;
+  const Strips s = launch_sums(queue, scratch, kept, dz, db);
+  if (!s.parts) return;
+  const GradientParts parts{s.parts, dz.cols, static_cast<int>(s.count)};
+  s.kept ? kept->keep(db.data, parts) : join_column_sums(queue, parts, db);
 }
 
 void join_column_sums(Queue queue, const GradientParts& parts, const Tensor& db) {

@@ -31,8 +31,11 @@ struct Mine {
   int strip, lane, col, count;  // count 0: no column
   int64_t row, end;
 };
+// Backwards: the first blocks have the last rows. The kernel before has just used them, so they are still in the cache.
+template <bool Backwards = false>
 __device__ __forceinline__ Mine mine(const Strips& s) {
-  const int strip = blockIdx.x / s.column_blocks, block = blockIdx.x % s.column_blocks;
+  const int from_first = blockIdx.x / s.column_blocks, block = blockIdx.x % s.column_blocks;
+  const int strip = Backwards ? s.strips - 1 - from_first : from_first;
   const int lane = threadIdx.x / s.packs, col = (block * s.packs + threadIdx.x % s.packs) * kColumns;
   const int64_t first = static_cast<int64_t>(strip) * s.rows_each;
   return {strip, lane, col, max(0, min(kColumns, s.c - col)), first + lane, min(first + s.rows_each, s.rows)};
@@ -241,7 +244,7 @@ struct Winner {
 template <class T, bool Running, int Side>
 __global__ __launch_bounds__(kNormThreads, kNormBlocks<T>) void normalize_kernel(const __grid_constant__ BatchNormalization n, Strips s) {
   wait_for_previous();
-  const Mine m = mine(s);
+  const Mine m = mine<true>(s);
   if (m.count == 0) return;
   const Ref x = resolve(n.x), y = resolve(n.y);
   Scaling scaling{columns(Running ? n.running_mean : n.mean, m), columns(n.gain, m), columns(n.shift, m), n.activation};
@@ -325,7 +328,7 @@ template <class T, int Side>
 __global__ __launch_bounds__(kNormThreads, kNormBlocks<T>) void data_gradient_kernel(const __grid_constant__ BatchNormGradient g,
                                                                  Strips s) {
   wait_for_previous();
-  const Mine m = mine(s);
+  const Mine m = mine<true>(s);
   if (m.count == 0) return;
   const Ref dx = resolve(g.dx);
   const Pack<kColumns> inverse = columns(g.inverse, m);

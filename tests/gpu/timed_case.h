@@ -63,8 +63,11 @@ class TimedCase {
     guess_us_ = run(20);
   }
 
-  // One more time of a step, over about 30 ms.
-  void measure() { times_.push_back(run(static_cast<int64_t>(kSecondsEach * 1e6 / guess_us_) + 1)); }
+  // µs a step, over about 30 ms.
+  double measure(double seconds = 0.03) {
+    times_.push_back(run(static_cast<int64_t>(seconds * 1e6 / guess_us_) + 1));
+    return times_.back();
+  }
   void forget() { times_.clear(); }
   Json times() {
     std::ranges::sort(times_);
@@ -77,8 +80,6 @@ class TimedCase {
   float last_loss() const { return last_loss_; }
 
  private:
-  static constexpr double kSecondsEach = 0.03;
-
   // µs a step.
   double run(int64_t least_steps) {
     const double begin = now();

@@ -198,6 +198,7 @@ int KernelPanel::compute() const { return computes_->currentData().toInt(); }
 
 QString KernelPanel::state() const { return state_->text(); }
 QString KernelPanel::useText() const { return use_text_->text(); }
+QString KernelPanel::contract() const { return contract_->text(); }
 
 void KernelPanel::setCuda(bool cuda) {
   cuda_ = cuda;
@@ -215,6 +216,7 @@ void KernelPanel::setRun(Run* run) {
       });
   }
   if (isVisible() && !strip_->exercise()) takePlan();
+  else if (!chosen_) plan_.reset();  // who opens the page next sees the plan of this run
   showUse(), showSteps(), showStalls();
 }
 
@@ -246,11 +248,7 @@ void KernelPanel::takePlan() {
     state_->setText(QString::fromUtf8(problem.what()));
   }
   fillOps();
-  if (plan_ && ops_->count() > 0 && (op_.empty() || (!chosen_ && firstOp() != text(op_)))) {
-    openOp(firstOp());
-    chosen_ = false;
-    return;
-  }
+  if (plan_ && ops_->count() > 0 && (op_.empty() || !chosen_)) return showOp(firstOp());
   showContract();
   if (!file_.isEmpty()) build();
 }
@@ -277,11 +275,15 @@ void KernelPanel::fillFiles() {
   files_->setCurrentText(file_);
 }
 
-// Opens the kernel that the run uses for this op, else a new first version.
 void KernelPanel::openOp(const QString& op) {
   if (!plan_) takePlan();
   if (!plan_) return;
   chosen_ = true;
+  showOp(op);
+}
+
+// Shows the kernel that the run uses for this op, else a new first version.
+void KernelPanel::showOp(const QString& op) {
   try {
     op_ = plan_->ops[own::find_op(*plan_, op.toStdString())].name;
     const own::KernelContract contract = own::contract_of(*plan_, own::find_op(*plan_, op_));
@@ -304,12 +306,14 @@ void KernelPanel::openOp(const QString& op) {
 void KernelPanel::openExercise(const QString& name) {
   try {
     if (name.isEmpty()) {
+      if (!strip_->exercise()) return;
       strip_->setExercise({});
+      chosen_ = false;
       return takePlan();
     }
     const Exercise exercise = find_exercise(name.toStdString());
     const Plan plan = plan_for_kernels(spec_of(exercise));
-    spec_ = spec_of(exercise), plan_ = plan, op_ = exercise.op;
+    spec_ = spec_of(exercise), plan_ = plan, op_ = exercise.op, chosen_ = true;
     strip_->setExercise(exercise);
     exercises_->setCurrentText(text(exercise.name));
     fillOps();
@@ -383,7 +387,7 @@ void KernelPanel::fileChanged() {
 
 void KernelPanel::build() {
   soon_.stop();
-  if (!plan_ || op_.empty() || !save()) return;
+  if (!plan_ || op_.empty() || (chosen_ && !save())) return;
   building_.drop();
   const OwnKernelSource source{kernel_path(file_.toStdString()), code_->text().toStdString()};
   building_.start(
@@ -440,6 +444,7 @@ void KernelPanel::showContract() {
 }
 
 void KernelPanel::buildAndCheck() {
+  chosen_ = true;
   build();
   if (!plan_ || op_.empty() || file_.isEmpty()) return;
   if (!cuda_) return say(tr("A check needs an NVIDIA GPU. Here the kernel is compiled, for the GPU chosen above it."), false);

@@ -35,10 +35,10 @@ class KernelPanel : public QWidget {
   explicit KernelPanel(Workspace& workspace, QWidget* parent = nullptr);
   void setRun(Run* run);
   const Run* run() const { return run_; }
-  void openOp(const QString& op);            // of the current run, or of the choices in Setup
+  void openOp(const QString& op);            // the person chooses an op of the current run, or of the choices in Setup
   void openExercise(const QString& name);
   void openFile(const QString& name);        // of the person's list, for the current op
-  void build();                              // saves, and compiles in the background
+  void build();                              // compiles in the background, and saves what the person chose
   void buildAndCheck();
   void setUsed(bool used);
   void undoUse();
@@ -53,6 +53,7 @@ class KernelPanel : public QWidget {
   QString file() const { return file_; }
   QString state() const;                     // "built for sm_90 in 0.21 s · 1 warning"
   QString useText() const;
+  QString contract() const;
   QCheckBox* useSwitch() const { return use_; }
   const std::optional<own::KernelFacts>& facts() const { return facts_; }
   const std::vector<ShapeResult>& results() const { return results_; }
@@ -72,6 +73,7 @@ class KernelPanel : public QWidget {
   QWidget* makeTimePane();
   void say(const QString& sentence, bool problem);
   void takePlan();
+  void showOp(const QString& op);
   QString firstOp() const;
   void fillOps();
   void fillFiles();

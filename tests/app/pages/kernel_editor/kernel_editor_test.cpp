@@ -1,6 +1,7 @@
 // The page "Kernel": a first version for an op, messages at their lines, another editor's save, the check, and its use.
 #include <QCheckBox>
 #include <QComboBox>
+#include <QDir>
 #include <QFile>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -70,6 +71,7 @@ class KernelEditorTest : public QObject, FilledWindow {
   void cleanup() { clear(); }
   void aFirstVersionIsWrittenForTheOp();
 #ifdef WARPSIGHT_HAVE_CUDA
+  void whoOnlyLooksLeavesNoFile();
   void messagesStandAtTheirLines();
   void anotherEditorsSaveIsLoaded();
   void aRightKernelCanBeUsed();
@@ -95,6 +97,34 @@ void KernelEditorTest::aFirstVersionIsWrittenForTheOp() {
 }
 
 #ifdef WARPSIGHT_HAVE_CUDA
+// The page shows a first version for the shown run, not for Setup. Only what a person chose or wrote becomes a file.
+void KernelEditorTest::whoOnlyLooksLeavesNoFile() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  QTemporaryDir folder;
+  qputenv("WARPSIGHT_KERNELS", folder.path().toUtf8());
+  RunSpec setup;
+  setup.model.hidden = {128};
+  window.workspace()->choices()->setSpec(setup);
+  auto shown = test::made("wider", test::StepStyle::EagerDirect, true);
+  shown->spec.model.hidden = {96};
+  showOnly(window, std::move(shown));
+  auto* panel = window.findChild<KernelPanel*>();
+  auto* elsewhere = window.findChild<PlanPanel*>();
+  for (int visit = 0; visit < 3; ++visit) {
+    window.workspace()->bringToFront(panel);
+    QTRY_VERIFY2(panel->state().startsWith("built for"), qPrintable(panel->state()));
+    QVERIFY2(panel->contract().contains("96"), qPrintable(panel->contract()));
+    QVERIFY2(QDir(folder.path()).isEmpty(), qPrintable(QDir(folder.path()).entryList().join(' ')));
+    window.workspace()->bringToFront(elsewhere);
+  }
+  window.workspace()->bringToFront(panel);
+  panel->code()->replaceText(panel->code()->text() + "// mine\n");
+  QTRY_VERIFY(QFile::exists(folder.filePath(panel->file())));
+  QCOMPARE(QDir(folder.path()).entryList(QDir::Files).size(), 1);
+  qunsetenv("WARPSIGHT_KERNELS");
+}
+
 void KernelEditorTest::messagesStandAtTheirLines() {
   const auto opened = open();
   MainWindow& window = *opened;

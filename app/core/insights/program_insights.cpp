@@ -341,17 +341,23 @@ class Program {
     return found;
   }
 
-  // Gives the waits the time that the split of a step gives them. Returns what the card says of it. A wait of the host
-  // while the GPU works costs nothing, and a program without steps has no split.
+  // Gives the waits the time that they have in the median step, as Details shows it. Returns what the card says of it. Where
+  // only few steps wait, the median step does not show it, and the mean does. A wait of the host while the GPU works costs
+  // nothing, and a program without steps has no split.
   std::string take_from_split(Cost& waits) const {
-    const prof::Breakdown split = prof::StepsOfRun::of(trace_).sample().parts;
-    if (split.steps == 0) return text(waits.time, waits.count) + " a batch, " + share(waits.time);
+    const prof::StepSample sample = prof::StepsOfRun::of(trace_).sample();
+    if (sample.parts.steps == 0) return text(waits.time, waits.count) + " a batch, " + share(waits.time);
+    const bool median_waits = data_share(sample.median_parts) >= kShareOfSteps;
+    const prof::Breakdown& split = median_waits ? sample.median_parts : sample.parts;
+    const double part = data_share(split);
+    waits.time = static_cast<TimeNs>(part * static_cast<double>(ranks_ * traced_ns()));
+    const auto ns = static_cast<TimeNs>(part * static_cast<double>(split.wall()));
+    return text(ns, static_cast<uint64_t>(split.steps)) + ", " + percent(part, 0) + (median_waits ? " of a step" : " of the mean step");
+  }
+  static double data_share(const prof::Breakdown& split) {
     const auto parts = prof::parts_of(split);
     const auto data = std::ranges::find(parts, prof::PartKind::HostData, [](const auto& part) { return part.id.kind; });
-    const TimeNs ns = data == parts.end() ? 0 : data->ns;
-    const double part = static_cast<double>(ns) / static_cast<double>(split.wall());
-    waits.time = static_cast<TimeNs>(part * static_cast<double>(ranks_ * traced_ns()));
-    return text(ns, static_cast<uint64_t>(split.steps)) + ", " + percent(part, 0) + " of a step";
+    return data == parts.end() || split.wall() <= 0 ? 0 : static_cast<double>(data->ns) / static_cast<double>(split.wall());
   }
 
   Found waits_for_data() const {

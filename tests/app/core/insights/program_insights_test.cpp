@@ -153,6 +153,41 @@ TEST_F(Recorded, AWaitForDataIsAsLongAsInTheSplit) {
   EXPECT_TRUE(first().waits_for_data);
 }
 
+// Details shows the median step. Each tenth step is slow and waits for no data: the mean step waits for a smaller share.
+TEST_F(Recorded, AWaitForDataIsOfTheMedianStep) {
+  Trace recorded;
+  std::swap(trace, recorded);
+  const OpTag wait = op("wait for data", "data", "train.py:22 in main");
+  TimeNs at = 0;
+  for (int step = 0; step < 40; ++step) {
+    const TimeNs length = (step % 10 == 9 ? 30 : 10) * kMillisecond;
+    add("steps", TrackKind::Steps, SpanKind::Step, at, length, "step", kNoOp);
+    range(at, 4 * kMillisecond, wait);
+    add("stream 7", TrackKind::Stream, SpanKind::Kernel, at + 5 * kMillisecond, length - 5 * kMillisecond, "gemm", kNoOp);
+    at += length;
+  }
+  const StepSample split = StepsOfRun::of(trace).sample();
+  EXPECT_NEAR(split.median_step_us(), 10'000, 10);
+  EXPECT_GT(split.mean_step_us(), 11'000);
+  EXPECT_EQ(first().headline, "the step waits for data: 4.00 ms, 40 % of a step");
+}
+
+// The median step does not wait where only each fourth step does.
+TEST_F(Recorded, FewStepsThatWaitAreSeenInTheMeanStep) {
+  Trace recorded;
+  std::swap(trace, recorded);
+  const OpTag wait = op("wait for data", "data", "train.py:22 in main");
+  TimeNs at = 0;
+  for (int step = 0; step < 41; ++step) {
+    const TimeNs waits = step % 4 == 3 ? 10 * kMillisecond : 0;
+    add("steps", TrackKind::Steps, SpanKind::Step, at, waits + 10 * kMillisecond, "step", kNoOp);
+    if (waits > 0) range(at, waits, wait);
+    add("stream 7", TrackKind::Stream, SpanKind::Kernel, at + waits, 10 * kMillisecond, "gemm", kNoOp);
+    at += waits + 10 * kMillisecond;
+  }
+  EXPECT_EQ(first().headline, "the step waits for data: 2.50 ms, 20 % of the mean step");
+}
+
 // Without steps, as where a model is only evaluated, there is no split.
 TEST_F(Recorded, WithoutStepsAWaitBelongsToABatch) {
   Trace recorded;

@@ -97,7 +97,7 @@ Worst worst_of(const prof::Trace& trace, const prof::StallRow& kernel) {
 }  // namespace
 
 std::vector<Insight> stall_insights(const prof::Trace& trace, bool training) {
-  const char* const without_lines = training ? " It is built in: the page Kernel takes a version of your own." : " Its code has no source lines: compile with -lineinfo to see where.";
+  const char* const without_lines = training ? " It is built in: the page Own kernel takes a version of your own." : " Its code has no source lines: compile with -lineinfo to see where.";
   std::vector<Insight> found;
   if (trace.stalls.empty()) return found;
   const auto known = kernels_in(trace);

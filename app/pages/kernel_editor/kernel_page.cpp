@@ -54,7 +54,7 @@ Page kernel_editor_page(Workspace& workspace, QWidget* plan) {
     panel->openOp(op);
   };
   if (auto* ops = qobject_cast<PlanPanel*>(plan)) QObject::connect(ops, &PlanPanel::kernelWanted, panel, write);
-  Page page = one_run_page(workspace, QObject::tr("Kernel"), panel, [panel](Run* run) { panel->setRun(run); }, [](const Run& run) { return run.hasChoices(); });
+  Page page = one_run_page(workspace, QObject::tr("Own kernel"), panel, [panel](Run* run) { panel->setRun(run); }, [](const Run& run) { return run.hasChoices(); });
   page.folds_setup = true;
   Choices* choices = workspace.choices();
   QObject::connect(choices, &Choices::changed, panel, [panel, choices, known = choices->cuda()]() mutable {

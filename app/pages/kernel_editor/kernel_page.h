@@ -1,4 +1,4 @@
-// The page Kernel, and its ways in: from an op on the page Plan, and from a kernel in the timeline.
+// The page Own kernel, and its ways in: from an op on the page Plan, and from a kernel in the timeline.
 #pragma once
 #include "app/pages/page.h"
 

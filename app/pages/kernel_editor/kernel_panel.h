@@ -1,4 +1,4 @@
-// The page Kernel: a person writes a kernel for one op of the plan, sees what the compiler makes of it, has it checked, and
+// The page Own kernel: a person writes a kernel for one op of the plan, sees what the compiler makes of it, has it checked, and
 // uses it in the training.
 #pragma once
 #include <QFileSystemWatcher>

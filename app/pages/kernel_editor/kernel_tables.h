@@ -1,4 +1,4 @@
-// The tables of the page Kernel: the check by shape, and the times beside built-in kernels and limits.
+// The tables of the page Own kernel: the check by shape, and the times beside built-in kernels and limits.
 #pragma once
 #include <vector>
 

@@ -125,7 +125,7 @@ void PlanPanel::showWhetherWritable() {
   else
     why = own::why_none(*plan(), plan()->ops[static_cast<size_t>(op)]);
   write_->setEnabled(!why);
-  write_->setToolTip(why ? QString::fromStdString(*why) : tr("Opens the page Kernel with a kernel for this op that works."));
+  write_->setToolTip(why ? QString::fromStdString(*why) : tr("Opens the page Own kernel with a kernel for this op that works."));
 }
 
 void PlanPanel::present(Run* run) {

@@ -153,7 +153,7 @@ class OneAnswer {
     if (name == "Roofline") return is(name, find<app::RooflinePanel>()->run());
     if (name == "Weights") return is(name, find<app::WeightsPanel>()->run());
     if (name == "Insights") return is(name, find<app::InsightsTab>()->run());
-    if (name == "Kernel") return is(name, find<app::KernelPanel>()->run());
+    if (name == "Own kernel") return is(name, find<app::KernelPanel>()->run());
     return {};
   }
   QString ofLive() const {

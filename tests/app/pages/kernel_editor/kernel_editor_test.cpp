@@ -1,4 +1,4 @@
-// The page "Kernel": a first version for an op, messages at their lines, another editor's save, the check, and its use.
+// The page "Own kernel": a first version for an op, messages at their lines, another editor's save, the check, and its use.
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDir>

@@ -332,7 +332,7 @@ void MainWindow::refreshBars() {
   bar_->setSpeed(session.speed(), session.slowRate());
   show_status(*status_, workspace_);
   const QString keys =
-      live_->isVisible()     ? tr("A pan pauses Follow · [W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
+      live_->isVisible()     ? tr("[W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
       : bar_->showsProgram() ? tr("[Ctrl R] records the program again · [?] keys")
                              : tr("[Ctrl R] trains with the choices on the left · [?] keys");
   status_->setKeys(keys);

@@ -31,11 +31,11 @@ QString tracing_tip() {
       "attached in these stretches: if launches set the pace, tracing costs more than this.");
 }
 
-constexpr int kWideFrom = 1750;  // there is space for a word beside the trace level
+constexpr int kWideFrom = 1750;  // there is space for the whole progress
 constexpr int kTraceWindow = 100, kTraceCounters = 101;  // entries in the trace box, beside the levels
 
 QString speed_name(TrainSpeed speed) {
-  return speed == TrainSpeed::Full ? QObject::tr("full") : speed == TrainSpeed::Slow ? QObject::tr("slow") : QObject::tr("step");
+  return speed == TrainSpeed::Full ? QObject::tr("Speed: full") : speed == TrainSpeed::Slow ? QObject::tr("Speed: slow") : QObject::tr("Speed: step");
 }
 
 }  // namespace
@@ -254,8 +254,6 @@ QWidget* TopBar::buildLive() {
 }
 
 void TopBar::buildRight(QHBoxLayout* row) {
-  trace_label_ = new QLabel(tr("Trace"), this);
-  trace_label_->setForegroundRole(QPalette::PlaceholderText);
   buildTrace();
   cost_ = new QLabel(this);
   cost_->setFont(number_font(11.5));
@@ -263,8 +261,7 @@ void TopBar::buildRight(QHBoxLayout* row) {
   cost_->hide();
   follow_ = new QPushButton(tr("Follow"), this);
   follow_->setCheckable(true);
-  follow_->setChecked(true);
-  follow_->setToolTip(tr("Keep the newest step in view (Space)"));
+  follow_->setToolTip(tr("Keep the newest step of a running training in view (Space). A pan pauses it."));
   connect(follow_, &QPushButton::clicked, this, &TopBar::followClicked);
   find_ = new QPushButton(tr("Find   /"), this);
   find_->setToolTip(tr("Find a kernel, call or op in the timeline ( / )"));
@@ -273,7 +270,7 @@ void TopBar::buildRight(QHBoxLayout* row) {
   theme_->setAccessibleName(tr("Light or dark"));
   theme_->setToolTip(tr("Light or dark"));
   connect(theme_, &QToolButton::clicked, this, &TopBar::themeClicked);
-  for (QWidget* widget : std::initializer_list<QWidget*>{cost_, trace_label_, trace_}) row->addWidget(widget);
+  for (QWidget* widget : std::initializer_list<QWidget*>{cost_, trace_}) row->addWidget(widget);
   row->addSpacing(4);
   row->addWidget(separator());
   row->addSpacing(4);
@@ -286,14 +283,14 @@ void TopBar::buildTrace() {
   trace_->setFont(ui_font(12));
   trace_->setAccessibleName(tr("Trace level"));
   trace_->setToolTip(
-      tr("What is recorded. A closer level shows more and costs more. A window of steps and hardware counters apply "
+      tr("What a training records. A closer level shows more and costs more. A window of steps and hardware counters apply "
          "from the next run on."));
-  const std::pair<int, QString> levels[] = {{static_cast<int>(prof::TraceLevel::Off), tr("Off")},
-                                            {static_cast<int>(prof::TraceLevel::Steps), tr("Steps only")},
-                                            {kTraceWindow, tr("20 of 2 000 steps")},
-                                            {static_cast<int>(prof::TraceLevel::Graph), tr("Graphs")},
-                                            {static_cast<int>(prof::TraceLevel::Kernels), tr("Kernels")},
-                                            {static_cast<int>(prof::TraceLevel::Full), tr("Kernels + API")}};
+  const std::pair<int, QString> levels[] = {{static_cast<int>(prof::TraceLevel::Off), tr("Trace off")},
+                                            {static_cast<int>(prof::TraceLevel::Steps), tr("Trace steps only")},
+                                            {kTraceWindow, tr("Trace 20 of 2 000 steps")},
+                                            {static_cast<int>(prof::TraceLevel::Graph), tr("Trace graphs")},
+                                            {static_cast<int>(prof::TraceLevel::Kernels), tr("Trace kernels")},
+                                            {static_cast<int>(prof::TraceLevel::Full), tr("Trace kernels + API")}};
   for (const auto& [level, name] : levels) trace_->addItem(name, level);
   trace_->setItemData(0,
                       tr("Records nothing. If you choose Off during a run, the profiler stays attached until the run "
@@ -371,10 +368,12 @@ void TopBar::fitCells() {
   step_->setVisible(!program_);
   speed_->setVisible(!program_);
   trace_->setVisible(!program_);
-  trace_label_->setVisible(!program_ && width() >= kWideFrom);
 }
 
-void TopBar::setFollow(bool on) { follow_->setChecked(on); }
+void TopBar::setFollow(bool on) {
+  following_ = on;
+  follow_->setChecked(following_ && live_);
+}
 
 QWidget* TopBar::keepPicker(QWidget* picker) {
   auto* holder = new QWidget(middle_);
@@ -413,6 +412,9 @@ void TopBar::showButtons(const Run* run, bool busy, bool paused) {
 
 void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   showButtons(run, busy, paused);
+  live_ = run && run->live();
+  follow_->setEnabled(live_);  // a run that has ended has no newer step
+  setFollow(following_);
   if (run) {
     has_loss_ = std::isfinite(run->trainLoss()), has_accuracy_ = std::isfinite(run->testAccuracy());
     has_memory_ = std::isfinite(run->peakBytes()), has_kernels_ = run->split.kernels > 0.5;

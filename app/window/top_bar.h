@@ -64,7 +64,7 @@ class TopBar : public QWidget {
   void showRun(const Run* run, bool busy, bool paused, int waiting);
   bool showsProgram() const { return program_; }  // a recorded program: the first button records it again
   void setCompact(bool compact);
-  void setFollow(bool on);
+  void setFollow(bool on);  // lit only while the shown run grows
   void setSpeed(TrainSpeed speed, int slow_rate);  // steps a second
   QWidget* keepPicker(QWidget* picker);  // takes it in, hidden; pass the result to setPicker
   void setPicker(QWidget* picker);       // replaces the progress on another tab; nullptr: the progress
@@ -111,14 +111,14 @@ class TopBar : public QWidget {
   QAction* slow_ = nullptr;
   QToolButton* theme_;
   QStackedWidget* middle_;
-  QLabel *hint_, *trace_label_, *cost_;
+  QLabel *hint_, *cost_;
   QComboBox* trace_;
   ProgressCell* progress_;
   QWidget* numbers_;
   NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_, *gpu_busy_, *kernels_;
   QString train_name_;
   bool has_loss_ = true, has_accuracy_ = true, has_memory_ = true, has_kernels_ = false;  // figures that the run has
-  bool compact_ = false, counters_ = false, program_ = false, foreign_ = false;
+  bool compact_ = false, counters_ = false, program_ = false, foreign_ = false, following_ = true, live_ = false;
   int shown_trace_ = 0;
 };
 

@@ -233,7 +233,7 @@ void OneRunTest::aSlowTrainingHasTheSameLosses() {
   const std::vector<float> full = losses();
   QVERIFY(full.size() > 10);
   session->setSpeed(TrainSpeed::Slow);
-  QCOMPARE(window->topBar()->speed()->text(), QString("slow"));
+  QCOMPARE(window->topBar()->speed()->text(), QString("Speed: slow"));
   window->train();
   QVERIFY(session->busy() && !session->paused());
   QTRY_VERIFY(session->run()->steps.size() > 2);
@@ -247,12 +247,14 @@ void OneRunTest::aSlowTrainingHasTheSameLosses() {
   session->setSpeed(TrainSpeed::Step);
   window->train();
   QVERIFY(session->paused());
+  QVERIFY(window->topBar()->follow()->isEnabled() && window->topBar()->follow()->isChecked());
   QCOMPARE(session->run()->steps.size(), size_t{0});
   session->stepOnce();
   QTRY_COMPARE(session->run()->steps.size(), size_t{1});
   session->setSpeed(TrainSpeed::Full);
   QTRY_COMPARE(ended.count(), 3);
   QCOMPARE(losses(), full);
+  QVERIFY2(!window->topBar()->follow()->isEnabled() && !window->topBar()->follow()->isChecked(), "a finished run has no newer step");
 }
 
 void OneRunTest::keysGoToTheViewUnderThePointer() {
@@ -262,10 +264,10 @@ void OneRunTest::keysGoToTheViewUnderThePointer() {
   settle(30);
   TimelinePane* timeline = window->findChild<TimelinePane*>();
   const auto before = timeline->model()->range();
-  window->topBar()->follow()->setFocus();
+  window->topBar()->train()->setFocus();
   QTest::mouseMove(timeline->view(), timeline->view()->rect().center());
   QTRY_VERIFY(timeline->view()->underMouse());
-  QTest::keyClick(window->topBar()->follow(), Qt::Key_W);
+  QTest::keyClick(window->topBar()->train(), Qt::Key_W);
   QVERIFY(timeline->model()->range().length() < before.length());
 }
 

@@ -548,10 +548,10 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
       }
     QFAIL(qPrintable(part));
   };
-  pick("Graphs");
+  pick("graphs");
   QCOMPARE(window->workspace()->choices()->traceExtras().node_every, 0);
   pick("Hardware counters");
-  QCOMPARE(box->currentText(), "Graphs");
+  QCOMPARE(box->currentText(), "Trace graphs");
   QVERIFY(window->workspace()->choices()->traceExtras().counters);
   pick("20 of 2 000");
   QCOMPARE(window->workspace()->choices()->traceLevel(), ws::prof::TraceLevel::Graph);
@@ -564,11 +564,11 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
   QVERIFY(choices.traceExtras().counters);
   QCOMPARE(choices.traceExtras().node_window, 20);
   pick("Hardware counters");
-  pick("Off");
+  pick("off");
   QVERIFY(!window->workspace()->choices()->traceExtras().counters);
   QCOMPARE(window->workspace()->choices()->traceLevel(), ws::prof::TraceLevel::Off);
   // A run that starts with them says what came of it.
-  pick("Steps only");
+  pick("steps only");
   pick("Hardware counters");
   window->workspace()->choices()->set("data.name", "iris");
   window->workspace()->choices()->set("train.epochs", "5");

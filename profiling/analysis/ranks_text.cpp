@@ -62,8 +62,8 @@ std::string text_of(const Straggler& s) {
   if (s.rank < 0) return "";
   std::string when = " in " + std::to_string(s.late_steps) + (s.late_steps == 1 ? " step" : " steps");
   if (s.every > 0) when = s.every == 1 ? " in every step" : " in every " + ordinal(s.every) + " step";
-  return "rank " + std::to_string(s.rank) + " comes " + ms_text(s.late_us) + " late" + when + ": all ranks lose " +
-         ms_text(s.cost_us) + " a step (" + percent(s.share, s.share < 0.0995 ? 1 : 0) + ")";
+  return "rank " + std::to_string(s.rank) + " makes all ranks lose " + ms_text(s.cost_us) + " a step (" +
+         percent(s.share, s.share < 0.0995 ? 1 : 0) + "): it comes " + ms_text(s.late_us) + " late" + when;
 }
 
 struct Cost {
@@ -94,10 +94,10 @@ Table rank_table(const RankReport& report) {
   Table table{{{"rank", "rank", "", Kind::Count, 0, 6, ""},
                {"step_us", "step", "µs", Kind::Number, 1, 12, "Mean from the last collective of a step to that of the next."},
                {"late_us", "late", "µs", Kind::Number, 1, 10, "Arrives after the first rank."},
-               {"wait_us", "wait", "µs", Kind::Number, 1, 10, "Waits for the last rank."},
+               {"wait_us", "waits", "µs", Kind::Number, 1, 10, "What this rank waits for the last one."},
                {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
-               {"caused_us", "caused", "µs", Kind::Number, 1, 10, "What a rank waits for this one, while this one is the last."},
+               {"caused_us", "others wait", "µs", Kind::Number, 1, 13, "What another rank waits for this one, while this one is the last."},
                {"collectives", "collectives", "", Kind::Count, 0, 12, ""},
                {"host", "host", "", Kind::Text, 0, 1, ""}}, {}};
   for (const RankRow& row : report.ranks) {
@@ -117,7 +117,7 @@ Table collective_table(const RankReport& report) {
                {"wait_us", "wait", "µs", Kind::Number, 1, 10, "Time until the last rank arrives."},
                {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
-               {"cost_us", "µs a step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what a step loses."},
+               {"cost_us", "µs a step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what collectives add to a step."},
                {"bus_gb_s", "bus GB/s", "", Kind::Significant, 0, 9, "Bus bandwidth, the median."},
                {"peak_gb_s", "peak GB/s", "", Kind::Significant, 0, 10, "What these GPUs reach with such messages when nothing else runs."},
                {"peak_percent", "% of peak", "", Kind::Number, 0, 0,

@@ -51,7 +51,7 @@ std::string ranks_html(const std::vector<ReportRun>& runs) {
               escape_xml(f.caption) + "</figcaption></figure>\n";
     html += "<p><b>Collectives</b>, mean of a step, µs</p>\n" + to_html(collectives_table(runs[i].ranks, true)) +
             "<p class=\"note\">" + escape_xml(collectives_note(runs[i].ranks)) + "</p>\n<p><b>Ranks</b>, mean of a step, µs</p>\n" +
-            to_html(ranks_table(runs[i].ranks));
+            to_html(ranks_table(runs[i].ranks, false));
     for (const auto& lines : {prof::more_cost_texts(runs[i].ranks), runs[i].ranks.notes})
       for (const std::string& line : lines) html += "<p class=\"note\">" + escape_xml(line) + "</p>\n";
   }

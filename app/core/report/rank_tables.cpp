@@ -46,7 +46,8 @@ void add_sums(Table& table, const prof::RankReport& report) {
 
 Table collectives_table(const prof::RankReport& report, bool wide) {
   std::vector<std::string> keys{"name", "bytes", "count", "wait_us", "transfer_us"};
-  if (report.computation) keys.insert(keys.end(), {"exposed_us", "cost_us"});
+  if (report.computation) keys.emplace_back("exposed_us");
+  if (report.computation && wide) keys.emplace_back("cost_us");  // their sum
   if (wide && std::ranges::any_of(report.collectives, [](const auto& c) { return c.bus_gb_s > 0 && c.peak_gb_s > 0; }))
     keys.push_back("peak_percent");
   Table table = with_columns(prof::collective_table(report), keys);
@@ -60,10 +61,12 @@ Table collectives_table(const prof::RankReport& report, bool wide) {
   return table;
 }
 
-Table ranks_table(const prof::RankReport& report) {
+Table ranks_table(const prof::RankReport& report, bool wide) {
   std::vector<std::string> keys{"rank"};
   if (std::ranges::any_of(report.ranks, [](const auto& r) { return !r.host.empty(); })) keys.push_back("host");
-  keys.insert(keys.end(), {"step_us", "late_us", "wait_us", "transfer_us"});
+  keys.emplace_back("step_us");
+  if (wide) keys.emplace_back("late_us");  // with two ranks it is what the other one waits
+  keys.insert(keys.end(), {"wait_us", "transfer_us"});
   if (report.computation) keys.push_back("exposed_us");
   keys.push_back("caused_us");
   Table table = with_columns(prof::rank_table(report), keys);

@@ -116,7 +116,7 @@ void RanksPanel::addExportMenu() {
   menu->addAction(tr("Arrival by rank…"), this, [this] { exportChart(arrivalsPicture()); });
   QAction* bandwidth = menu->addAction(tr("Bandwidth…"), this, [this] { exportChart(bandwidthPicture()); });
   menu->addSeparator();
-  menu->addAction(tr("Ranks as CSV…"), this, [this] { exportTable("ranks.csv", ranks_model_.table()); });
+  menu->addAction(tr("Ranks as CSV…"), this, [this] { exportTable("ranks.csv", ranks_table(report(), true)); });
   menu->addAction(tr("Collectives as CSV…"), this, [this] { exportTable("collectives.csv", collectives_table(report(), true)); });
   connect(menu, &QMenu::aboutToShow, this, [this, bandwidth] { bandwidth->setVisible(has_bandwidth(map_->report())); });
   export_->setMenu(menu);
@@ -182,6 +182,7 @@ void RanksPanel::fitHeights() {
 
 QString RanksPanel::notes() const {
   QStringList notes;
+  if (report().straggler.rank >= 0) notes << tr("Lost: what the other ranks wait for this one, spread over all steps.");
   if (const int step = map_->chosenStep(); step >= 0) notes << text(step_text(report(), static_cast<size_t>(step)));
   for (const auto& lines : {prof::more_cost_texts(report()), report().notes})
     for (const std::string& line : lines) notes << text(line);
@@ -209,7 +210,7 @@ void RanksPanel::fill() {
                               tr("mean of a step · µs"));
   arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));
   bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s against message size"), tr("bus GB/s"));
-  ranks_model_.setTable(ranks_table(shown));
+  ranks_model_.setTable(ranks_table(shown, false));
   collectives_model_.setTable(collectives_table(shown, false));
   arrivals_->setFigure([this](double width, double height, const FigureInk& ink) {
     return arrivals_figure(report(), width, height, ink);

@@ -76,10 +76,10 @@ TEST(Ranks, TheGreatestCostIsSaidFirst) {
   report.straggler = {.rank = 0, .late_us = 3000, .late_steps = 1, .every = 0, .cost_us = 100, .share = 0.01};
   EXPECT_TRUE(costliest_text(report).starts_with("a rank waits 1.4 ms")) << costliest_text(report);
   ASSERT_EQ(more_cost_texts(report).size(), 1u);
-  EXPECT_TRUE(more_cost_texts(report)[0].starts_with("Also, rank 0 comes 3.0 ms late")) << more_cost_texts(report)[0];
+  EXPECT_TRUE(more_cost_texts(report)[0].starts_with("Also, rank 0 makes all ranks lose ")) << more_cost_texts(report)[0];
   EXPECT_TRUE(to_text(report).starts_with(costliest_text(report)));
   report.wait_us = 3500, report.straggler.cost_us = 3000, report.straggler.share = 0.3;
-  EXPECT_TRUE(costliest_text(report).starts_with("rank 0 comes 3.0 ms late")) << costliest_text(report);
+  EXPECT_TRUE(costliest_text(report).starts_with("rank 0 makes all ranks lose ")) << costliest_text(report);
   ASSERT_EQ(more_cost_texts(report).size(), 1u);
   EXPECT_TRUE(more_cost_texts(report)[0].starts_with("Without a pattern, a rank waits 2.0 ms")) << more_cost_texts(report)[0];
 }
@@ -309,10 +309,10 @@ TEST(Ranks, TheSentenceReportsWhatEveryRankLoses) {
   MadeRanks made;
   made.jitter = 0;
   EXPECT_EQ(straggler_text(rank_report(made.joined())),
-            "rank 5 comes 3.0 ms late in every 10th step: all ranks lose 0.30 ms a step (19 %)");
+            "rank 5 makes all ranks lose 0.30 ms a step (19 %): it comes 3.0 ms late in every 10th step");
   made.every = 1, made.ranks = 2, made.late_rank = 1, made.late = 50'000;
   EXPECT_EQ(straggler_text(rank_report(made.joined())),
-            "rank 1 comes 50.0 µs late in every step: all ranks lose 50.0 µs a step (3.6 %)");
+            "rank 1 makes all ranks lose 50.0 µs a step (3.6 %): it comes 50.0 µs late in every step");
   made.late = 0;
   EXPECT_EQ(straggler_text(rank_report(made.joined())), "");
 }

@@ -289,7 +289,7 @@ void InsightsTest::aLateRankIsACardThatShowsItsStep() {
     return at == cards.end() ? nullptr : *at;
   };
   QTRY_VERIFY2(late(), "the ranks are compared on another thread");
-  QVERIFY(QString::fromStdString(late()->insight().headline).startsWith("rank 1 comes "));
+  QVERIFY(QString::fromStdString(late()->insight().headline).startsWith("rank 1 makes all ranks lose "));
   QVERIFY(tab->cards().front()->insight().part_us >= late()->insight().part_us);  // the greatest cost first
   late()->showButton()->click();
   QCOMPARE(window->tabs()->currentIndex(), 0);

@@ -7,18 +7,16 @@
 namespace ws::app {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
-
-double meter_value(Gauge measure, const MeterPoint& p) {
+double meter_value(Gauge measure, const MeterPoint& p, double byte_unit) {
   if (measure == Gauge::AllocatorCalls) return p.allocate + p.free;
   if (measure == Gauge::Throughput) return p.samples_per_s;
-  return p.reserved / kMiB;
+  return p.reserved / byte_unit;
 }
 
 }  // namespace
 
-CurveData::CurveData(Run* run, Gauge measure, XAxis x, double smoothing)
-    : run_(run), measure_(measure), x_(x), smoothing_(smoothing), ema_(smoothing) {}
+CurveData::CurveData(Run* run, Gauge measure, XAxis x, double smoothing, double byte_unit)
+    : run_(run), measure_(measure), x_(x), smoothing_(smoothing), byte_unit_(byte_unit), ema_(smoothing) {}
 
 double CurveData::xOf(double step, double wall) const {
   if (x_ == XAxis::Wall) return wall;
@@ -117,9 +115,9 @@ void CurveData::takeMeters() {
   for (; taken_ < run.meters.size(); ++taken_) {
     const MeterPoint& p = run.meters[taken_];
     if (measure_ == Gauge::Memory && p.reserved <= 0 && p.used <= 0) continue;  // not recorded
-    if (raw_.empty()) raw_.append(0, meter_value(measure_, p));
-    raw_.append(xOf(p.step, p.wall_s), meter_value(measure_, p));
-    if (measure_ == Gauge::Memory) smooth_.append(xOf(p.step, p.wall_s), p.used / kMiB);
+    if (raw_.empty()) raw_.append(0, meter_value(measure_, p, byte_unit_));
+    raw_.append(xOf(p.step, p.wall_s), meter_value(measure_, p, byte_unit_));
+    if (measure_ == Gauge::Memory) smooth_.append(xOf(p.step, p.wall_s), p.used / byte_unit_);
   }
 }
 

@@ -22,7 +22,8 @@ struct LossLine {
 
 class CurveData {
  public:
-  CurveData(Run* run, Gauge measure, XAxis x, double smoothing);  // smoothing 0: off
+  // smoothing 0: off. byte_unit: of the values of Memory, in bytes.
+  CurveData(Run* run, Gauge measure, XAxis x, double smoothing, double byte_unit);
 
   Run* run() const { return run_; }  // null once the run is deleted
   void take();                       // takes what the run got since the last call
@@ -45,7 +46,7 @@ class CurveData {
   QPointer<Run> run_;
   Gauge measure_;
   XAxis x_;
-  double smoothing_;
+  double smoothing_, byte_unit_;
   Ema ema_;
   MinMaxSeries raw_, smooth_, test_;
   std::vector<LossLine> losses_;

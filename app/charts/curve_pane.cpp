@@ -195,7 +195,7 @@ void CurvePane::setRuns(const std::vector<Run*>& runs) {
   if (other) plot_->forgetZoom(), cursor_step_.reset();
   curves_.clear();
   for (Run* run : runs) {
-    curves_.emplace_back(run, measure_, x_, smoothing_);
+    curves_.emplace_back(run, measure_, x_, smoothing_, unit_.bytes);
     connect(run, &Run::changed, this, [this] { dirty_ = true; });
   }
   dirty_ = true;
@@ -203,7 +203,7 @@ void CurvePane::setRuns(const std::vector<Run*>& runs) {
 }
 
 void CurvePane::rebuild() {
-  for (CurveData& curve : curves_) curve = CurveData(curve.run(), measure_, x_, smoothing_);
+  for (CurveData& curve : curves_) curve = CurveData(curve.run(), measure_, x_, smoothing_, unit_.bytes);
   dirty_ = true;
   redraw();
 }
@@ -229,7 +229,7 @@ void CurvePane::showNote() {
                         : measure_ == Gauge::AllocatorCalls ? tr("a step")
                         : measure_ == Gauge::AllocatorTime  ? tr("µs a step")
                         : measure_ == Gauge::Throughput     ? tr("samples/s")
-                                                           : tr("MiB");
+                                                           : QString::fromLatin1(unit_.name);
   const QString key = lineKey();
   const QString note = key.isEmpty() ? brief : measure_ == Gauge::Loss ? key : brief + " · " + key;
   setTitle(measure_title(measure_), note, brief);
@@ -299,8 +299,22 @@ void CurvePane::showCaption() {
                     Qt::AlignRight | (measure_ == Gauge::Accuracy ? Qt::AlignBottom : Qt::AlignTop));
 }
 
+// Memory has the unit that other views write it in.
+void CurvePane::fitUnit() {
+  double most = 0;
+  for (const CurveData& curve : curves_)
+    if (curve.run())
+      for (const MeterPoint& p : curve.run()->meters) most = std::max({most, p.reserved, p.used});
+  const ByteUnit unit = byte_unit(most);
+  if (unit.bytes == unit_.bytes) return;
+  unit_ = unit;
+  for (CurveData& curve : curves_) curve = CurveData(curve.run(), measure_, x_, smoothing_, unit_.bytes);
+  showNote();
+}
+
 void CurvePane::redraw() {
   dirty_ = false;
+  if (measure_ == Gauge::Memory) fitUnit();
   for (CurveData& curve : curves_) curve.take();
   std::erase_if(curves_, [](const CurveData& curve) { return !curve.run(); });
   scaleAxes();
@@ -427,8 +441,7 @@ QString CurvePane::valueText(double value) const {
     case Gauge::Throughput:
       return significant_text(value);
     case Gauge::Memory:
-      // with its unit: values of small networks are smaller than the unit of the axis
-      return bytes_text(value * (1 << 20));
+      return bytes_text(value * unit_.bytes);
   }
   return {};
 }
@@ -546,9 +559,10 @@ QByteArray CurvePane::csv() const {
     if (!curve.run()) continue;
     const QByteArray name = QByteArray::fromStdString(csv_cell(curve.run()->title.toStdString())) + ',';
     const MinMaxSeries& series = curve.raw().empty() ? curve.shown() : curve.raw();
-    const auto add = [&out](const QByteArray& of, const MinMaxSeries& points) {
+    const double scale = measure_ == Gauge::Memory ? unit_.bytes / (1 << 20) : 1;  // a file has memory in MiB
+    const auto add = [&out, scale](const QByteArray& of, const MinMaxSeries& points) {
       for (size_t i = 0; i < points.size(); ++i)
-        out += of + QByteArray::number(points.at(i).x, 'g', 9) + ',' + QByteArray::number(points.at(i).y, 'g', 9) + '\n';
+        out += of + QByteArray::number(points.at(i).x, 'g', 9) + ',' + QByteArray::number(points.at(i).y * scale, 'g', 9) + '\n';
     };
     add(name, series);
     for (const LossLine& line : curve.losses())

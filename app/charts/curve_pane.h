@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "app/charts/curve_data.h"
+#include "app/text/units.h"
 #include "app/widgets/pane.h"
 
 class QCPScatterStyle;
@@ -60,6 +61,7 @@ class CurvePane : public Pane {
   QString lineKey() const;
   QString valueText(double value) const;
   QString emptyText() const;
+  void fitUnit();
   void exportImage();
 
   std::vector<Gauge> measures_;
@@ -67,6 +69,7 @@ class CurvePane : public Pane {
   XAxis x_ = XAxis::Step;
   bool log_x_ = false, log_y_ = false, dirty_ = true;
   double smoothing_ = 0.97;
+  ByteUnit unit_ = byte_unit(0);
   std::vector<CurveData> curves_;
   std::optional<double> cursor_step_;
   bool cursor_values_ = true;

@@ -363,9 +363,6 @@ void MemoryMapPanel::showFigures() {
   figures.push_back({map.by_op ? tr("allocator calls a step") : tr("allocations shown"),
                      count_text(static_cast<int64_t>(map.allocations)),
                      {}});
-  if (const FragmentationCurve& curve = over_time_->curve(); !map.by_op && !curve.empty())
-    figures.push_back({tr("fragmented at the peak"), fixed_text(curve.at_peak * 100, 1),
-                       tr("% of the free bytes, %1 % at worst").arg(fixed_text(curve.worst * 100, 1))});
   if (run_ && run_->progress)
     figures.push_back(bytes_figure(tr("outside the map"), static_cast<uint64_t>(run_->progress->memory.parameter_bytes),
                                    tr(" parameters and data")));

@@ -226,7 +226,7 @@ void MemoryMapView::paintLayers(QPainter& painter) const {
 
 MemoryMapView::UseScale MemoryMapView::useScale() const {
   const double top = static_cast<double>(std::max({map_.peak, map_.reserved, uint64_t{1}})) * 1.08;
-  return {useArea(), top, byte_unit(top)};
+  return {useArea(), top, byte_unit(static_cast<double>(map_.peak))};  // the unit of the figures above
 }
 
 void MemoryMapView::paintUseCurve(QPainter& painter, const UseScale& at) const {

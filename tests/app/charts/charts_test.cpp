@@ -73,7 +73,7 @@ void ChartsTest::samplingKeepsEverySpike() {
 // Hours of a fast network in a moment: eight million steps.
 void ChartsTest::aLongTrainingKeepsItsExtremesInBoundedMemory() {
   Run run;
-  CurveData curve(&run, Gauge::Loss, XAxis::Step, 0.6);
+  CurveData curve(&run, Gauge::Loss, XAxis::Step, 0.6, 1024);
   constexpr int64_t kSteps = 8'000'000, kAtOnce = 100'000, kSpike = 1'234'567;
   for (int64_t step = 0; step < kSteps;) {
     RunUpdate update;
@@ -478,6 +478,12 @@ void ChartsTest::aPaneOffersItsMeasures() {
   QCOMPARE(picker->text(), QString("Memory"));
   QCOMPARE(lines(*pane.plot()), (std::vector<Qt::PenStyle>{Qt::SolidLine, Qt::DotLine}));  // reserved, used
   QCOMPARE(pane.plot()->graph(1)->data()->at(5)->value, 0.5);
+  Run small;
+  fill(small, 0, 0.1);
+  for (MeterPoint& p : small.meters) p.used = 200 * 1024, p.reserved = 400 * 1024;
+  pane.setRuns({&small});
+  QVERIFY(pane.findChild<QLabel*>("note")->text().startsWith("KiB"));  // as the timeline writes so little
+  QCOMPARE(pane.plot()->graph(1)->data()->at(5)->value, 200.0);
   Run quiet;
   fill(quiet, 0, 0.1);
   for (MeterPoint& p : quiet.meters) p.used = p.reserved = 0;  // no one measured it

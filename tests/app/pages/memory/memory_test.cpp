@@ -226,8 +226,7 @@ void MemoryTest::holesAndSizesOverTime() {
   QCOMPARE(curve.at_peak, 0.0);  // one hole behind both blocks
   QCOMPARE(curve.moments[2].sizes.size(), size_t{1});
   QCOMPARE(curve.moments[2].sizes[0].count, uint64_t{2});
-  QVERIFY2(panel.figures()->accessibleName().contains("fragmented at the peak 0.0 % of the free bytes"),
-           qPrintable(panel.figures()->accessibleName()));
+  QVERIFY2(!panel.figures()->accessibleName().contains("fragmented"), "the picture has it in its title");
   QCOMPARE(panel.overTime()->accessibleDescription(),
            QString("fragmented: 0.0 % of the free bytes at the peak, 33.3 % at worst"));
   const QString tip = panel.overTime()->tipAt({panel.overTime()->width() - 12.0, 40});

@@ -218,7 +218,7 @@ void CurvePane::setXAxis(XAxis axis) {
 // Explains the lines if a run has more than one.
 QString CurvePane::lineKey() const {
   if (measure_ == Gauge::Loss)
-    return smoothing_ > 0 ? tr("train, EMA %1 · ○ test").arg(smoothing_) : tr("train · ○ test");
+    return smoothing_ > 0 ? tr("train, EMA %1 · ● one batch · ○ test").arg(smoothing_) : tr("train · ○ test");
   if (measure_ == Gauge::Accuracy) return tr("line test, faint train");
   return measure_ == Gauge::Memory ? tr("line reserved, dotted used") : QString();
 }
@@ -446,12 +446,16 @@ QString CurvePane::valueText(double value) const {
   return {};
 }
 
+// The loss of one batch, as in the top bar: the legend's value and its dot. Smoothing is for the eye.
+const MinMaxSeries& CurvePane::legendSeries(const CurveData& curve) const {
+  return measure_ == Gauge::Loss ? curve.raw() : curve.shown();
+}
+
 void CurvePane::refreshLegend() {
   std::vector<LegendItem> items;
   const auto at = cursorX();
   for (const CurveData& curve : curves_) {
-    // The recorded loss, as in the top bar; smoothing is for the eye.
-    const MinMaxSeries& series = measure_ == Gauge::Loss ? curve.raw() : curve.shown();
+    const MinMaxSeries& series = legendSeries(curve);
     // A finished program that logged no such value needs no dash.
     if (series.empty() && curve.run() && !curve.run()->hasChoices() && curve.run()->loaded && !curve.run()->live()) continue;
     const Point* p = series.empty() ? nullptr : at ? series.nearest(*at) : &series.at(series.size() - 1);
@@ -474,7 +478,7 @@ void CurvePane::refreshOverlay() {
     if (!curve.run()) continue;
     const Run& run = *curve.run();
     const QColor colour = theme().run[std::max(0, run.slot) % 8];
-    const MinMaxSeries& series = curve.shown();
+    const MinMaxSeries& series = legendSeries(curve);
     if (!series.empty())
       if (const Point* p = at ? series.nearest(*at) : &series.at(series.size() - 1))
         dots.push_back({p->x, p->y, colour});

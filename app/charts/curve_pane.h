@@ -60,6 +60,7 @@ class CurvePane : public Pane {
   bool covers(const MinMaxSeries& upper, const MinMaxSeries& lower) const;
   QString lineKey() const;
   QString valueText(double value) const;
+  const MinMaxSeries& legendSeries(const CurveData& curve) const;
   QString emptyText() const;
   void fitUnit();
   void exportImage();

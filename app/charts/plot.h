@@ -36,6 +36,7 @@ class Plot : public QCustomPlot {
   // Shows a card beside the cursor, or no card if empty.
   void setValues(std::vector<PlotValue> values);
   const std::vector<PlotValue>& values() const { return values_; }
+  const std::vector<PlotDot>& dots() const { return dots_; }
   void setEmptyText(const QString& text);
   // Shows what each line is, in this corner, or in another one that covers less of the curves.
   void setCaption(const QString& text, Qt::Alignment corner);

@@ -241,6 +241,7 @@ QWidget* TopBar::buildLive() {
   row->addWidget(separator());
   row->addSpacing(4);
   loss_ = new NumberCell(tr("train loss"), live);
+  loss_->setToolTip(tr("Loss of the newest batch, not smoothed"));
   accuracy_ = new NumberCell(tr("test accuracy"), live);
   step_time_ = new NumberCell(step_time_name(), live);
   throughput_ = new NumberCell(tr("throughput"), live);

@@ -48,6 +48,7 @@ class ChartsTest : public QObject {
   void eightRunsFitIntoASmallSplit();
   void aWideSplitContinuesInTablesSideBySide();
   void aPaneOffersItsMeasures();
+  void theDotStandsAtTheValueOfTheLegend();
   void theHeightOfTheWindowPlacesTheTimeline();
   void aDeletedRunIsNotAsked();
 };
@@ -489,6 +490,19 @@ void ChartsTest::aPaneOffersItsMeasures() {
   for (MeterPoint& p : quiet.meters) p.used = p.reserved = 0;  // no one measured it
   pane.setRuns({&quiet});
   QCOMPARE(pane.plot()->graph(0)->data()->size(), 0);
+}
+
+// The legend and the top bar have the loss of a batch. A dot on the smoothed curve would be another number.
+void ChartsTest::theDotStandsAtTheValueOfTheLegend() {
+  Run run;
+  fill(run, 0, 0.1);
+  run.steps.back().loss = 0.25F;
+  CurvePane pane({Gauge::Loss});
+  pane.resize(300, 200);
+  pane.show();
+  pane.setRuns({&run});
+  QCOMPARE(pane.legend()->items().front().value, QString("0.250"));
+  QCOMPARE(pane.plot()->dots().front().y, 0.25);
 }
 
 void ChartsTest::theHeightOfTheWindowPlacesTheTimeline() {

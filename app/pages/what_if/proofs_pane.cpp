@@ -63,7 +63,7 @@ void ProofsPane::setProofs(const ProvedPredictions& proved) {
   table_->setVisible(!proofs_.empty());
   model_.setTable(kinds_table(proved));
   fitTable();
-  plot_->setEmptyText(proofs_.empty() ? tr("No prediction has been proved yet. “Prove it” makes the first proof.") : QString());
+  plot_->setEmptyText(proofs_.empty() ? tr("No prediction has been proved yet. Add an edit, such as “no sync”, then press “Prove it”.") : QString());
   draw();
 }
 

@@ -39,6 +39,16 @@ QLabel* label(QWidget* parent, int px, int weight = 400) {
   return made;
 }
 
+// The module of this run that would help most, else its op; empty without one.
+QString named_work(const std::optional<prof::WhatIf>& result) {
+  for (const prof::GroupKind kind : {prof::GroupKind::Module, prof::GroupKind::Op}) {
+    if (!result) break;
+    const auto found = std::ranges::find_if(result->rows, [&](const prof::HelpRow& row) { return row.kind == kind && !row.name.starts_with("cuda"); });
+    if (found != result->rows.end()) return text(found->name);
+  }
+  return {};
+}
+
 // An op, line or module has no choice that frees it, so most rows have no error.
 double median_error(const ProvedPredictions& proved, const prof::HelpRow& row) {
   const std::string kind = kind_of_edits(prof::edit_of(row));
@@ -113,9 +123,8 @@ QWidget* WhatIfPanel::buildEdits() {
   list_ = new QListWidget(body);
   list_->setAccessibleName(tr("Edits of the step"));
   list_->installEventFilter(this);
-  new EmptyWords(list_, tr("Nothing is edited. For example:\n\nno sync\nno allocator calls\nfc1 /2\n\nThe last one halves the time of fc1."));
+  examples_ = new EmptyWords(list_, {});
   input_ = new QLineEdit(body);
-  input_->setPlaceholderText(tr("no sync; fc1 /2"));
   input_->setToolTip(tr("An edit is one of: %1").arg(QString::fromUtf8(prof::kEditForms)));
   input_->setAccessibleName(tr("New edit"));
   together_ = label(body, 12);
@@ -284,7 +293,15 @@ void WhatIfPanel::fill() {
   step_pane_->setTitle(tr("The step"), tr("filled: on the critical path · %1").arg(steps), steps);
 }
 
+void WhatIfPanel::showExamples() {
+  const QString work = named_work(result_);
+  examples_->setText(tr("Nothing is edited. For example:\n\nno sync\nno allocator calls") +
+                     (work.isEmpty() ? QString() : tr("\n%1 /2\n\nThe last one halves the time of %1.").arg(work)));
+  input_->setPlaceholderText(work.isEmpty() ? tr("no sync") : tr("no sync; %1 /2").arg(work));
+}
+
 void WhatIfPanel::fillEdits() {
+  showExamples();
   list_->clear();
   clear_->setEnabled(!edits_.isEmpty());
   for (qsizetype i = 0; i < edits_.size(); ++i) {

@@ -38,6 +38,7 @@ class WhatIfPanel : public QWidget {
   const std::optional<prof::WhatIf>& result() const { return result_; }
   StepPathView* view() const { return view_; }
   QPushButton* proveButton() const { return prove_; }
+  QLineEdit* input() const { return input_; }
   QLabel* proofLabel() const { return proof_; }
   QLabel* quoteLabel() const { return quote_; }
   QLabel* whyNotLabel() const { return why_not_; }  // why nothing can be proved now
@@ -60,6 +61,7 @@ class WhatIfPanel : public QWidget {
   void refresh();
   void compute(const QStringList& edits);  // throws Failure
   void fill();
+  void showExamples();
   void fillEdits();
   void fillPrediction();
   void fillTable();
@@ -78,6 +80,7 @@ class WhatIfPanel : public QWidget {
   StepPathView* view_ = nullptr;
   Pane *edits_pane_ = nullptr, *step_pane_ = nullptr, *help_pane_ = nullptr, *prediction_pane_ = nullptr;
   QListWidget* list_ = nullptr;
+  QLabel* examples_ = nullptr;
   QLineEdit* input_ = nullptr;
   QLabel *together_ = nullptr, *predicted_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *quote_ = nullptr;
   QPushButton *prove_ = nullptr, *clear_ = nullptr;

@@ -190,8 +190,10 @@ void CurvePane::setRuns(const std::vector<Run*>& runs) {
   bool same = runs.size() == curves_.size();
   for (size_t i = 0; same && i < runs.size(); ++i) same = curves_[i].run() == runs[i];
   if (same) return;
-  // A zoom and the place of the pointer are about the run in front: another one has another axis.
-  const bool other = curves_.empty() || runs.empty() || curves_.front().run() != runs.front();
+  // A zoom and the place of the pointer are about the current run: another one has another axis.
+  std::vector<Run*> before;
+  for (const CurveData& curve : curves_) before.push_back(curve.run());
+  const bool other = before.empty() || current_of(before) != current_of(runs);
   if (other) plot_->forgetZoom(), cursor_step_.reset();
   curves_.clear();
   for (Run* run : runs) {

@@ -215,10 +215,10 @@ double SplitPane::barHeight() const {
   return std::clamp(0.6 * (height() - kBarsTop) / static_cast<double>(runs_.size()) - kBarGap, kLeast, most);
 }
 
-// How much faster or slower the first of two runs is.
+// How much faster or slower the current run is than the baseline.
 QString SplitPane::speedText() const {
   if (runs_.size() != 2) return {};
-  return speed_against(*runs_[0], *runs_[1], run_letter(runs_[1]->slot));
+  return speed_against(*runs_[1], *runs_[0], run_letter(runs_[0]->slot));
 }
 
 QString SplitPane::endText(size_t run) const {
@@ -252,7 +252,7 @@ double SplitPane::paintBars(QPainter& painter, double top) {
     const QString time = endText(i);
     draw_number(painter, QRectF(x + 6, top, ends, bar), Qt::AlignLeft | Qt::AlignVCenter, time);
     const double value_end = x + 6 + number_width(painter.font(), time) + 6;
-    if (const QString text = i == 0 ? speedText() : QString(); !text.isEmpty()) {
+    if (const QString text = i == 1 ? speedText() : QString(); !text.isEmpty()) {
       painter.setFont(ui_font(11));
       painter.setPen(theme().secondary);
       const QRectF place(value_end, top, width() - value_end - 4, bar);
@@ -268,7 +268,7 @@ void SplitPane::paintNumbers(QPainter& painter, const std::vector<double>& us, d
     draw_number(painter, QRectF(left, y, columnRight(left, column) - left, height), Qt::AlignRight | Qt::AlignVCenter, text);
   };
   for (size_t i = 0; i < us.size(); ++i) put(i, time_or_dash(us[i]));
-  if (differences()) return put(us.size(), (us[0] > us[1] ? "+" : "") + us_text(us[0] - us[1]));
+  if (differences()) return put(us.size(), (us[1] > us[0] ? "+" : "") + us_text(us[1] - us[0]));
   if (columns() > us.size() && table_.wall[0] > 0) put(us.size(), fixed_text(share * 100, 1) + " %");
 }
 
@@ -332,7 +332,7 @@ void SplitPane::paintHeading(QPainter& painter, double left, double top) {
     painter.drawText(QRectF(left, top, columnRight(left, column) - left, 15), Qt::AlignRight | Qt::AlignVCenter, text);
   };
   for (size_t i = 0; i < runs_.size(); ++i) put(i, run_letter(runs_[i]->slot));
-  if (differences()) put(2, run_letter(runs_[0]->slot) + QString::fromUtf8(" − ") + run_letter(runs_[1]->slot));
+  if (differences()) put(2, run_letter(runs_[1]->slot) + QString::fromUtf8(" − ") + run_letter(runs_[0]->slot));
   painter.fillRect(QRectF(left + 10, top + kSplitHeading, tables().width - 20, 1), theme().border);
 }
 

@@ -79,8 +79,8 @@ NetworkPane::NetworkPane(TrainingSession* session, QWidget* parent)
 
 void NetworkPane::setRuns(const std::vector<Run*>& runs) {
   useful_ = std::ranges::any_of(runs, [](const Run* run) { return has_weights(*run); });
-  Run* current = runs.empty() ? nullptr : runs.front();
-  Run* baseline = runs.size() > 1 && has_weights(*runs[1]) ? runs[1] : nullptr;
+  Run* current = current_of(runs);
+  Run* baseline = runs.size() > 1 && has_weights(*runs[0]) ? runs[0] : nullptr;
   if (baseline != baseline_.run()) {
     baseline_.setRun(baseline);
     baseline_plane_->setContent(nullptr, nullptr);

@@ -17,7 +17,7 @@ class NetworkPane : public Pane {
   Q_OBJECT
  public:
   explicit NetworkPane(TrainingSession* session, QWidget* parent = nullptr);
-  void setRuns(const std::vector<Run*>& runs);  // shows the network of the first, the current run, and the plane of the second
+  void setRuns(const std::vector<Run*>& runs);  // shows the network of the current run, and the plane of the baseline
   bool useful() const { return useful_; }       // one of the runs has weights: the pane has its place
   const Run* run() const { return reader_.run(); }
   QPushButton* swapButton() const { return swap_; }

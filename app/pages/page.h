@@ -41,7 +41,7 @@ struct Chore {
 struct Page {
   QString title;
   QWidget* widget = nullptr;
-  std::function<void(const std::vector<Run*>&)> show_runs;  // called with the ticked runs when they change
+  std::function<void(const std::vector<Run*>&)> show_runs;  // called with RunLibrary::ticked() when it changes
   QWidget* picker = nullptr;                                // shown in the top bar while the page is in front
   QString dock;                    // for a page in the right column: the name for saved state
   bool of_training = false, of_program = false;  // only for trainings; only for recorded programs

@@ -188,6 +188,10 @@ void TimelinePane::buildBody() {
   setBody(body);
   bar_->hide();
   connect(bar_, &QScrollBar::valueChanged, view_->viewport(), &TimelineViewport::setScroll);
+  connect(&model_, &TimelineModel::lanesChanged, this, [this] {  // lanes of a live run come with its first steps
+    const int leader = model_.leader();
+    if (leader >= 0 && model_.run(leader)->live() && model_.cursor()->follow()) view_->viewport()->showRun(leader);
+  });
   connect(view_->viewport(), &TimelineViewport::scrolled, this, [this](int y, int limit) {
     const QSignalBlocker quiet(bar_);
     bar_->setRange(0, limit);
@@ -230,6 +234,7 @@ void TimelinePane::buildCommands() {
 
 void TimelinePane::setRuns(const std::vector<Run*>& runs) {
   model_.setRuns(runs);
+  view_->viewport()->showRun(model_.leader());
   showNote();
 }
 

@@ -48,6 +48,13 @@ void TimelineViewport::showLane(const Lane& lane) {
   if (lane.y < geometry_.scroll || lane.bottom() > geometry_.scroll + space) setScroll(lane.y - space / 3);
 }
 
+void TimelineViewport::showRun(int run) {
+  const auto& lanes = model_->lanes();
+  const auto first = std::ranges::find(lanes, run, &Lane::run);
+  const auto last = std::ranges::find(lanes.rbegin(), lanes.rend(), run, &Lane::run);
+  if (first != lanes.end() && last->bottom() > geometry_.scroll + geometry_.plot().height()) setScroll(first->y);
+}
+
 // Many wheel turns or repeats of a held key count as one zoom to undo.
 void TimelineViewport::setRange(TimeRange range, bool remember) {
   const bool same_gesture = last_zoom_.isValid() && last_zoom_.elapsed() < kOneZoomMs;

@@ -32,6 +32,7 @@ class TimelineViewport : public QObject {
   void undo();
   void redo();
   void showLane(const Lane& lane);
+  void showRun(int run);  // brings its lanes into view, if they do not fit below the lanes of the run above
 
   void selectRange(TimeRange range);
   void chooseSpan(int run, size_t track, const prof::Span& span);  // replaces a selected range

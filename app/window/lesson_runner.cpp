@@ -80,11 +80,10 @@ void LessonRunner::open(const Lesson& lesson) {
   workspace_.showLive();
 }
 
-// The last run is current and the first is its baseline, as in the conclusion.
+// The first run is the baseline and the last is current, as in the conclusion.
 void LessonRunner::showRuns() {
-  std::vector<Run*> shown{runs_.back()};
-  for (const auto& run : runs_)
-    if (run != runs_.back()) shown.push_back(run);
+  std::vector<Run*> shown(runs_.begin(), runs_.end());
+  if (shown.size() > 2) std::rotate(shown.begin() + 1, shown.end() - 1, shown.end());
   workspace_.library()->tickOnly(shown);
 }
 

@@ -338,6 +338,8 @@ QString own_arguments(const QStringList& command, const QStringList& other) {
 
 }  // namespace
 
+Run* current_of(const std::vector<Run*>& shown) { return shown.empty() ? nullptr : shown[shown.size() > 1 ? 1 : 0]; }
+
 QString title_among(const Run& run, const std::vector<const Run*>& runs) {
   constexpr qsizetype kMost = 2;
   QStringList values;

@@ -188,6 +188,8 @@ QString short_title(const RunSpec& spec);
 QString changes_between(const RunSpec& before, const RunSpec& spec, size_t most = 2);
 inline constexpr size_t kAllChanges = std::numeric_limits<size_t>::max();
 // Its title; beside runs of the same title with what differs: "mnist · peer".
+// `shown`: as RunLibrary::ticked() gives them. nullptr: none is shown.
+Run* current_of(const std::vector<Run*>& shown);
 QString title_among(const Run& run, const std::vector<const Run*>& runs);
 QString spec_subtitle(const RunSpec& spec);
 QString run_caption(const Run& run);            // "A direct · MNIST, batch 64, fp32 · NVIDIA H200"

@@ -52,7 +52,7 @@ QString RunLibrary::defaultFolder() { return QString::fromStdString(runs_folder(
 
 std::vector<Run*> RunLibrary::ticked() const {
   std::vector<Run*> found;
-  for (const RunId handle : selection_.runs())
+  for (const RunId handle : selection_.baselineFirst())
     if (Run* run = byHandle(handle)) found.push_back(run);
   return found;
 }
@@ -236,7 +236,7 @@ void RunLibrary::setTicked(Run* run, bool on) {
 void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
   std::vector<RunId> handles;
   for (const Run* run : runs) handles.push_back(run->handle);
-  selection_.open(handles);
+  selection_.open(Selection::baseline_first(std::move(handles)));
 }
 
 void RunLibrary::showSelected() {

@@ -28,7 +28,7 @@ class RunLibrary : public QObject {
   const QString& folder() const { return folder_; }
   const std::vector<Run*>& runs() const { return runs_; }  // newest first
   Selection& selection() { return selection_; }
-  std::vector<Run*> ticked() const;  // the shown runs, in the order of their roles
+  std::vector<Run*> ticked() const;  // the shown runs: the baseline, the current run, the other compared runs
   Run* current() const { return byHandle(selection_.current()); }    // nullptr: no run is shown
   Run* baseline() const { return byHandle(selection_.baseline()); }  // nullptr: the current run stands alone
   Run* byPath(const QString& path) const;
@@ -38,7 +38,7 @@ class RunLibrary : public QObject {
   void adopt(Run* run);            // a live run
   Run* open(const QString& path);  // any run file; nullptr and failed() if it cannot be read
   void setTicked(Run* run, bool on);
-  void tickOnly(const std::vector<Run*>& runs);  // the first is current
+  void tickOnly(const std::vector<Run*>& runs);  // in the order of ticked(): of several, the first is the baseline
   // Opens the file of a live run, which has its role and its letter from now on. nullptr if it cannot be read.
   Run* replace(Run* live, const QString& path);
   bool loading() const { return !loading_.empty(); }

@@ -19,6 +19,11 @@ RunId next_run_id() {
   return static_cast<RunId>(++last);
 }
 
+std::vector<RunId> Selection::baseline_first(std::vector<RunId> runs) {
+  if (runs.size() > 1) std::swap(runs[0], runs[1]);
+  return runs;
+}
+
 bool Selection::has(RunId run) const { return std::ranges::find(runs_, run) != runs_.end(); }
 
 std::vector<RunId> Selection::without(RunId run) const {

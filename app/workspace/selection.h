@@ -17,6 +17,9 @@ class Selection {
 
   // In the order of their roles: the current run, the baseline, the other compared runs.
   const std::vector<RunId>& runs() const { return runs_; }
+  // In the order of `warpsight diff`, of reports and of all pages: the baseline, the current run, the other compared runs.
+  std::vector<RunId> baselineFirst() const { return baseline_first(runs_); }
+  static std::vector<RunId> baseline_first(std::vector<RunId> runs);  // and back
   RunId current() const { return at(0); }   // None: no run is shown
   RunId baseline() const { return at(1); }  // None: the current run stands alone
   bool has(RunId run) const;

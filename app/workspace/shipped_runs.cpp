@@ -15,8 +15,8 @@ QDir folder() { return QDir(QString::fromStdString((resources_folder() / "record
 
 QStringList shipped_runs() {
   QStringList paths;
-  for (const QFileInfo& file : folder().entryInfoList({"mnist-*.wsrun"}, QDir::Files, QDir::Name))
-    paths << file.absoluteFilePath();
+  for (const char* name : {"mnist-direct", "mnist-arena", "mnist-graph", "mnist-persistent"})
+    if (const QString path = shipped_run(name); !path.isEmpty()) paths << path;
   return paths;
 }
 

@@ -9,7 +9,7 @@ namespace ws::app {
 
 class Run;
 
-QStringList shipped_runs();                // paths of the trainings of MNIST, sorted by name
+QStringList shipped_runs();                // paths of the trainings of MNIST: first the one that the next are compared with
 // A recorded PyTorch program with a fault, and what to find in it. resources/recorded/programs has its source.
 struct RecordedProgram {
   QString path, title, find;

@@ -10,14 +10,8 @@
 namespace ws::app {
 namespace {
 
-// The same as in `warpsight diff` and in reports.
-std::vector<Run*> baseline_first(std::vector<Run*> runs) {
-  if (runs.size() > 1) std::swap(runs[0], runs[1]);
-  return runs;
-}
-
 void export_report(Workspace& workspace, QWidget* page) {
-  const std::vector<Run*> runs = baseline_first(workspace.library()->ticked());
+  const std::vector<Run*> runs = workspace.library()->ticked();
   if (runs.empty()) return workspace.say(QObject::tr("Tick the runs of the report first."), true);
   const QString path = QFileDialog::getSaveFileName(page->window(), QObject::tr("Export a report"), "report.html",
                                                     QObject::tr("Reports (*.html *.pdf)"));
@@ -48,14 +42,14 @@ Page compare_page(Workspace& workspace) {
   Page page;
   page.title = QObject::tr("Compare"), page.widget = tab, page.picker = tab->picker(), page.folds_setup = true;
   page.show_runs = [tab, show_pinned](const std::vector<Run*>& runs) {
-    tab->setRuns(baseline_first(runs));
+    tab->setRuns(runs);
     show_pinned();
   };
   auto* sharing = new Job(tab);
   page.menus.push_back({MenuName::File,
                         {page_action(tab, QObject::tr("Export a report…"), {}, [&workspace, tab] { export_report(workspace, tab); }),
                          page_action(tab, QObject::tr("Export a page to share…"), {}, [&workspace, tab, sharing] {
-                           const std::vector<Run*> runs = baseline_first(workspace.library()->ticked());
+                           const std::vector<Run*> runs = workspace.library()->ticked();
                            ask_and_share_runs(tab->window(), {runs.begin(), runs.end()}, *sharing,
                                               [&workspace](const QString& path, const QString& problem) {
                                                 problem.isEmpty() ? workspace.wrote(path) : workspace.say(problem, true);

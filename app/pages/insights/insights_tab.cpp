@@ -138,10 +138,10 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
 
 QWidget* InsightsTab::picker() const { return picker_; }
 
-// The current run comes first. While it is an attempt to improve the shown run, its cards stay.
+// While the current run is an attempt to improve the shown run, its cards stay.
 void InsightsTab::setRuns(const std::vector<Run*>& runs) {
   fillPicker(runs);
-  Run* current = runs.empty() ? nullptr : runs.front();
+  Run* current = current_of(runs);
   const bool tried_here = std::ranges::any_of(attempts_, [&](const Attempt& a) { return a.base == run_ && a.run == current; });
   if (run_ && (trying_ || (current && tried_here))) return refresh();
   showRun(current);

@@ -161,7 +161,8 @@ class OneAnswer {
     if (!find<app::LivePage>()->isVisible()) return "Live: the start page";
     const app::TimelineModel& timeline = *find<app::TimelinePane>()->model();
     if (timeline.runCount() != library_.ticked().size()) return QString("Timeline: %1 runs").arg(timeline.runCount());
-    if (timeline.run(0) != current_) return is("Timeline", timeline.run(0));
+    if (app::current_of(library_.ticked()) != current_) return is("order", app::current_of(library_.ticked()));
+    if (timeline.run(timeline.leader()) != current_) return is("Timeline", timeline.run(timeline.leader()));
     return is("The network now", find<app::LivePage>()->network()->run());
   }
   QString ofCompare() const {

@@ -46,7 +46,7 @@ void KeepingTest::theLastSecondsStay() {
     const ws::prof::TimeNs from = whole->timeOfStep(0.75 * static_cast<double>(whole->summary->steps));
     window->findChild<TimelinePane*>()->keepLast(static_cast<double>(whole->trace.last_time() - from) * 1e-9);
     QTRY_COMPARE(window->workspace()->library()->ticked().size(), size_t{2});
-    Run* kept = window->workspace()->library()->ticked()[1];
+    Run* kept = window->workspace()->library()->baseline();
     QTRY_VERIFY(kept->loaded);
     spans = kept->trace.span_count(), path = kept->path;
     QVERIFY(spans > 0 && spans < whole->trace.span_count() / 2);

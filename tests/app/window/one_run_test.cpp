@@ -148,7 +148,7 @@ void OneRunTest::aTrainingShowsItselfAndTheRunBefore() {
     train(*window, allocator);
     trained.push_back(window->workspace()->session()->run());
   }
-  QCOMPARE(library->ticked(), (std::vector{trained[2], trained[1]}));
+  QCOMPARE(library->ticked(), (std::vector{trained[1], trained[2]}));
   // Data of another kind cannot be compared: the training stands alone.
   QVERIFY(window->workspace()->choices()->usePreset("spirals"));
   window->workspace()->choices()->set("train.epochs", "1");
@@ -160,7 +160,7 @@ void OneRunTest::aTrainingShowsItselfAndTheRunBefore() {
   // "Compare with" compares exactly two.
   for (Run* run : trained) library->setTicked(run, true);
   window->workspace()->compareRuns(trained[0], trained[1]);
-  QCOMPARE(library->ticked(), (std::vector{trained[1], trained[0]}));
+  QCOMPARE(library->ticked(), (std::vector{trained[0], trained[1]}));
   QVERIFY2(disagreement(*window).isEmpty(), qPrintable(disagreement(*window)));
 }
 
@@ -176,9 +176,11 @@ void OneRunTest::aClickOnTheBoxComparesAndOneBesideItSelects() {
     QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, QPoint(row.left() + x, row.center().y()));
   };
   click(second, 16);
-  QCOMPARE(library->ticked(), (std::vector{first, second}));
-  click(second, 120);
   QCOMPARE(library->ticked(), (std::vector{second, first}));
+  QCOMPARE(library->current(), first);
+  click(second, 120);
+  QCOMPARE(library->ticked(), (std::vector{first, second}));
+  QCOMPARE(library->current(), second);
   click(first, 16);
   QCOMPARE(library->ticked(), std::vector{second});
   QVERIFY2(disagreement(*window).isEmpty(), qPrintable(disagreement(*window)));
@@ -307,7 +309,7 @@ void OneRunTest::theDeleteKeyRemovesTheCurrentRun() {
   QTRY_VERIFY(window->workspace()->device()->info());
   Run *first = adopt(*window, "first", ws::test::StepStyle::EagerDirect), *second = adopt(*window, "second", ws::test::StepStyle::GraphArena);
   RunLibrary* library = window->workspace()->library();
-  library->tickOnly({second, first});
+  library->tickOnly({first, second});
   for (QAction* action : window->findChild<RunsPanel*>()->view()->actions())
     if (action->shortcut() == QKeySequence(QKeySequence::Delete)) action->trigger();
   QCOMPARE(library->runs(), std::vector{first});

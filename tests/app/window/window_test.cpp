@@ -197,7 +197,7 @@ void WindowTest::aLessonDrawsItsConclusion() {
   QVERIFY(network->baselinePlane()->accessibleName().endsWith("no hidden layer"));
   const auto runs = window->workspace()->library()->ticked();
   QCOMPARE(runs.size(), size_t(2));
-  QVERIFY(runs[0]->summary->test_accuracy > runs[1]->summary->test_accuracy + 0.2);  // the last one is current
+  QVERIFY(runs[1]->summary->test_accuracy > runs[0]->summary->test_accuracy + 0.2);  // the last one is current
   const QString said = window->notice()->text();
   for (const Run* run : runs)
     QVERIFY2(said.contains(fixed_text(run->summary->test_accuracy * 100, 1) + " %"), qPrintable(said));
@@ -206,7 +206,7 @@ void WindowTest::aLessonDrawsItsConclusion() {
   click(window->notice()->actions()[0]);
   QVERIFY(window->notice()->text().isEmpty());
   QTRY_VERIFY(window->workspace()->session()->busy());
-  QCOMPARE(window->workspace()->library()->ticked(), (std::vector{window->workspace()->session()->run(), runs[0]}));
+  QCOMPARE(window->workspace()->library()->ticked(), (std::vector{runs[1], window->workspace()->session()->run()}));
   QCOMPARE(session->speed(), TrainSpeed::Full);  // as the person chose it in this lesson
   session->stop();
   QTRY_VERIFY(!session->busy());

@@ -197,6 +197,9 @@ void LibraryTest::aRunKeepsItsLetterForLife() {
     library.tickOnly({runs[1], runs[0]});
     QCOMPARE(run_letter(runs[1]->slot), QString("A"));
     QCOMPARE(run_letter(runs[0]->slot), QString("B"));
+    QCOMPARE(library.baseline(), runs[1]);  // the first, as in `warpsight diff` and in reports
+    QCOMPARE(library.current(), runs[0]);
+    QCOMPARE(library.ticked(), (std::vector{runs[1], runs[0]}));
     library.setTicked(runs[1], false);
     library.setTicked(runs[2], true);  // another run does not take the letter that is free
     QCOMPARE(run_letter(runs[2]->slot), QString("C"));

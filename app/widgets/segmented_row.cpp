@@ -4,6 +4,7 @@
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QPainter>
+#include <utility>
 
 #include "app/widgets/theme.h"
 
@@ -24,6 +25,10 @@ void Segment::setBlocked(bool blocked) {
   if (blocked_ == blocked) return;
   blocked_ = blocked;
   update();
+}
+
+void Segment::setOther(bool other) {
+  if (std::exchange(other_, other) != other) update();
 }
 
 void Segment::paintEvent(QPaintEvent*) {
@@ -48,6 +53,11 @@ void Segment::paintEvent(QPaintEvent*) {
   if (blocked_ && !isChecked()) ink.setAlphaF(0.75F);
   painter.setPen(ink);
   painter.drawText(box, Qt::AlignCenter, text());
+  if (other_ && !isChecked()) {
+    painter.setPen(QPen(t.secondary, 1, Qt::DashLine));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(box.adjusted(1.5, 1.5, -2.5, -1.5));
+  }
   if (hasFocus()) {
     painter.setPen(QPen(t.focus, 2));
     painter.setBrush(Qt::NoBrush);
@@ -112,6 +122,10 @@ QString SegmentedRow::value() const {
 void SegmentedRow::setValue(const QString& value) {
   for (Segment* segment : segments_)
     if (segment->value() == value) segment->setChecked(true);
+}
+
+void SegmentedRow::setOther(const QString& value) {
+  for (Segment* segment : segments_) segment->setOther(segment->value() == value);
 }
 
 void SegmentedRow::setBlocked(const QString& value, const QString& reason) {

@@ -19,6 +19,7 @@ class Segment : public QAbstractButton {
   const QString& explanation() const { return explain_; }
   bool blocked() const { return blocked_; }
   void setBlocked(bool blocked);
+  void setOther(bool other);  // dashed: another run has this value
   void setEnds(bool first, bool last) { first_ = first; last_ = last; }
   QSize sizeHint() const override { return {wanted_width_, 23}; }
   QSize minimumSizeHint() const override { return {least_width_, 23}; }
@@ -38,7 +39,7 @@ class Segment : public QAbstractButton {
  private:
   QString value_, explain_;
   int wanted_width_, least_width_;  // measured once: layouts ask for them all the time
-  bool blocked_ = false, first_ = false, last_ = false;
+  bool blocked_ = false, other_ = false, first_ = false, last_ = false;
 };
 
 class SegmentedRow : public QWidget {
@@ -51,6 +52,7 @@ class SegmentedRow : public QWidget {
   QString value() const;
   void setValue(const QString& value);
   void setBlocked(const QString& value, const QString& reason);  // empty reason: allowed
+  void setOther(const QString& value);                           // of another run; the chosen one needs no mark
   const std::vector<Segment*>& segments() const { return segments_; }
 
  signals:

@@ -30,7 +30,7 @@ QString sentence(const std::optional<Refusal>& reason) {
   return reason ? QString::fromStdString(reason->text) : QString();
 }
 
-const QString kChanged = QString::fromUtf8(" •");  // after the label of a choice that differs from the preset
+const QString kChanged = QString::fromUtf8(" •");  // after the label of a choice in which the shown run differs
 constexpr int kLabelWidth = 66, kHalf = 125, kFieldFrame = 19;
 
 QLabel* small_label(QWidget* parent) {
@@ -299,14 +299,14 @@ void FieldRow::refreshBlocked(const RunSpec& spec, bool cuda) {
   blocked_->setVisible(explained_ && !lines.isEmpty());
 }
 
-QString FieldRow::tip(const QString& before, bool changed, bool locked) const {
-  return text(field_.explain) + (changed ? tr("\nChanged: the preset has %1.").arg(before) : QString()) +
+QString FieldRow::tip(const QString& difference, bool locked) const {
+  return text(field_.explain) + (difference.isEmpty() ? QString() : '\n' + difference) +
          (locked ? tr("\nFixed while this run trains. A new value applies to the next run.") : QString());
 }
 
-void FieldRow::refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bool locked) {
+void FieldRow::refresh(const RunSpec& spec, const Other& other, bool cuda, bool locked) {
   const QString value = QString::fromStdString(field_text(spec, field_.key));
-  const QString before = QString::fromStdString(field_text(preset, field_.key));
+  const QString before = QString::fromStdString(field_text(other.spec, field_.key));
   refreshValue(value);
   explain(value);
   if (segments_)
@@ -315,7 +315,8 @@ void FieldRow::refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bo
     blocked_->hide();
   const bool changed = value != before;
   label_->setText(shown_label(field_) + (changed ? kChanged : QString()));
-  const QString said = tip(before, changed, locked);
+  if (segments_) segments_->setOther(before);
+  const QString said = tip(changed ? tr("%1 has %2.").arg(other.name, before) : QString(), locked);
   label_->setToolTip(said);
   if (number_) edit_->setToolTip(said);
   if (layers_) layers_->setSpec(spec);

@@ -34,8 +34,12 @@ class FieldRow : public QWidget {
   void setProblem(const QString& sentence);
   QString problem() const { return problem_; }
   void setOffered(const QStringList& values);  // of a text field: the menu beside it
-  // Shows the value of `spec`. `preset`: the spec to compare with. `cuda`: True if a GPU can be used.
-  void refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bool locked);
+  struct Other {
+    const RunSpec& spec;
+    QString name;  // "Run A"
+  };
+  // Shows the value of `spec`, and marks it if `other` has another one. `cuda`: True if a GPU can be used.
+  void refresh(const RunSpec& spec, const Other& other, bool cuda, bool locked);
 
  signals:
   void edited(const QString& key, const QString& value);
@@ -52,7 +56,7 @@ class FieldRow : public QWidget {
   QWidget* withLayers();
   QWidget* withOffered();
   void addNotes();
-  QString tip(const QString& before, bool changed, bool locked) const;
+  QString tip(const QString& difference, bool locked) const;
   void commitText();
   void refreshValue(const QString& value);
   void refreshBlocked(const RunSpec& spec, bool cuda);

@@ -8,11 +8,11 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QStyle>
 #include <QVBoxLayout>
 
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/plan_budget.h"
-#include "app/core/runs/data_shape.h"
 #include "app/pages/setup/field_row.h"
 #include "app/pages/setup/layer_table.h"
 #include "app/pages/setup/setup_estimate.h"
@@ -100,8 +100,8 @@ QWidget* SetupPanel::buildHeader() {
   header->setFixedHeight(28);
   auto* row = new QHBoxLayout(header);
   row->setContentsMargins(10, 0, 8, 0);
-  auto* title = new QLabel(tr("Setup"), header);
-  title->setFont(ui_font(12.5, 600));
+  title_ = new QLabel(header);
+  title_->setFont(ui_font(12.5, 600));
   preset_button_ = new QPushButton(tr("No preset"), header);
   preset_button_->setProperty("small", true);
   preset_button_->setProperty("menu", true);
@@ -109,7 +109,7 @@ QWidget* SetupPanel::buildHeader() {
   preset_button_->setAccessibleName(tr("Preset"));
   preset_button_->setMenu(new QMenu(preset_button_));
   connect(preset_button_->menu(), &QMenu::aboutToShow, this, &SetupPanel::fillPresets);
-  row->addWidget(title);
+  row->addWidget(title_);
   row->addStretch(1);
   row->addWidget(preset_button_);
   return header;
@@ -122,6 +122,7 @@ QWidget* SetupPanel::buildDifference() {
   auto* row = new QHBoxLayout(difference_);
   row->setContentsMargins(10, 0, 8, 0);
   differs_ = new QLabel(difference_);
+  differs_->setObjectName("differs");
   differs_->setFont(ui_font(11));
   differs_->setMinimumWidth(10);
   take_ = new QPushButton(difference_);
@@ -283,7 +284,9 @@ void SetupPanel::setLive(std::optional<RunSpec> running) {
 }
 
 void SetupPanel::setOther(std::optional<RunSpec> other, const QString& letter) {
+  if (other == other_ && letter == other_letter_) return;
   other_ = std::move(other), other_letter_ = letter;
+  refreshRows();
   refreshNotes();
 }
 
@@ -319,9 +322,16 @@ void SetupPanel::editJson() {
   if (dialog.exec() == QDialog::Accepted) choices_->edit(dialog.spec());
 }
 
+// Marks what differs from the run in training, else from the shown run, else from the preset.
+void SetupPanel::refreshRows() {
+  const FieldRow::Other other = running_ ? FieldRow::Other{*running_, tr("The run in training")}
+                                : other_ ? FieldRow::Other{*other_, tr("Run %1").arg(other_letter_)}
+                                         : FieldRow::Other{choices_->preset(), tr("The preset")};
+  for (FieldRow* row : rows_) row->refresh(choices_->spec(), other, choices_->cuda(), running_ && !row->field().live);
+}
+
 void SetupPanel::refresh() {
-  for (FieldRow* row : rows_)
-    row->refresh(choices_->spec(), choices_->preset(), choices_->cuda(), running_ && !row->field().live);
+  refreshRows();
   QStringList columns;
   for (const std::string& column : choices_->columns()) columns << QString::fromStdString(column);
   row("data.label_column")->setOffered(columns);
@@ -336,7 +346,7 @@ void SetupPanel::refresh() {
     title = (changed ? tr("%1, changed") : tr("Preset: %1")).arg(title);
   }
   const QFontMetrics metrics(ui_font(12));
-  preset_button_->setText(metrics.elidedText(title, Qt::ElideRight, 170));
+  preset_button_->setText(metrics.elidedText(title, Qt::ElideRight, 140));
   preset_button_->setToolTip(title);
   refreshNotes();
   refreshFooter();
@@ -358,7 +368,7 @@ void SetupPanel::refreshNotes() {
   budget_->setVisible(!budget_->text().isEmpty());
 }
 
-// Setup holds the choices of the next training. An opened run may have had others.
+// Setup holds the choices of the next training. The shown run may have had others.
 void SetupPanel::refreshDifference() {
   const auto changes = other_ ? diff(*other_, choices_->spec()) : std::vector<FieldChange>();
   const auto count = changes.size();
@@ -371,14 +381,18 @@ void SetupPanel::refreshDifference() {
     take_->setText(tr("Reset to %1").arg(other_letter_));
     take_->setToolTip(tr("Sets all choices as in run %1").arg(other_letter_));
   }
-  differs_->setForegroundRole(count > 0 && !running_ ? QPalette::WindowText : QPalette::PlaceholderText);
+  const bool differs = count > 0 && !running_;
+  difference_->setProperty("differs", differs);
+  difference_->style()->polish(difference_);
+  title_->setText(running_ ? tr("This training") : tr("Next training"));
+  differs_->setForegroundRole(differs ? QPalette::WindowText : QPalette::PlaceholderText);
   differs_->setToolTip({});
-  if (running_) return differs_->setText(tr("Choices of the run in training"));
-  if (!other_) return differs_->setText(tr("Choices of the next training"));
-  if (count == 0) return differs_->setText(tr("Next training: as %1").arg(other_letter_));
-  differs_->setText(count == 1 ? tr("Next differs from %1: %2").arg(other_letter_, text(field(changes[0].key).label))
-                               : tr("Next differs from %2: %1 choices").arg(count).arg(other_letter_));
-  differs_->setToolTip(tr("These are the choices of the next training. Against %1: %2")
+  if (running_) return differs_->setText(tr("the choices of the run in training"));
+  if (!other_) return differs_->setText(tr("Train makes a run of these choices"));
+  if (count == 0) return differs_->setText(tr("same choices as %1, the shown run").arg(other_letter_));
+  differs_->setText(count == 1 ? tr("differs from %1: %2").arg(other_letter_, text(field(changes[0].key).label))
+                               : tr("differs from %2 in %1 choices").arg(count).arg(other_letter_));
+  differs_->setToolTip(tr("Against %1, the shown run: %2. Dashed: the value of %1.")
                            .arg(other_letter_, changes_between(*other_, choices_->spec(), kAllChanges)));
 }
 

@@ -52,6 +52,7 @@ class SetupPanel : public QWidget {
   void fillPresets();
   void applyPending();
   void refresh();
+  void refreshRows();
   void relayout(const QString& group);
   void refreshNotes();
   void refreshDifference();
@@ -72,7 +73,8 @@ class SetupPanel : public QWidget {
   std::map<QString, QLabel*> hints_;  // explain the number field that was focused last
   std::map<QString, QString> hint_keys_;
   std::vector<FieldRow*> rows_;
-  QWidget* difference_ = nullptr;  // shows that an ended run had other choices, and offers to take them
+  QLabel* title_ = nullptr;
+  QWidget* difference_ = nullptr;  // shows in what the shown run differs, and offers its choices
   QLabel* differs_ = nullptr;
   bool stops_ = false;  // "New run" was clicked once: the next click stops the run in training
   QPushButton* take_ = nullptr;

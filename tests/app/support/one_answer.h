@@ -112,11 +112,9 @@ class OneAnswer {
     const bool program = window_.workspace()->shownProgram();
     if (find<app::ProgramPanel>()->isVisible() != (program && find<app::ProgramPanel>()->parentWidget()->isVisible())) return "Setup: program";
     const app::TrainingSession& session = *window_.workspace()->session();
-    QString line;
-    if (labels_.isEmpty()) labels_ = find<app::SetupPanel>()->findChildren<QLabel*>();
-    for (const QLabel* label : labels_)
-      if (label->text().startsWith("Next ") || label->text().startsWith("Choices of the ")) line = label->text();
-    if (session.busy()) return line == "Choices of the run in training" ? QString() : "Setup: " + line;
+    if (!differs_) differs_ = find<app::SetupPanel>()->findChild<QLabel*>("differs");
+    const QString line = differs_->text();
+    if (session.busy()) return line == "the choices of the run in training" ? QString() : "Setup: " + line;
     if (!current_ || !current_->hasChoices()) return QString();
     static const QRegularExpression of("(?:from|as) ([A-Z]+)");
     return of.match(line).captured(1) == letter_ ? QString() : "Setup: " + line;
@@ -183,7 +181,7 @@ class OneAnswer {
   mutable std::map<const QMetaObject*, QPointer<QObject>> views_;
   mutable QList<QPushButton*> pickers_;
   mutable QList<app::PlanPanel*> plans_;
-  mutable QList<QLabel*> labels_;
+  mutable QLabel* differs_ = nullptr;
 };
 
 }  // namespace ws::test

@@ -212,17 +212,20 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   SetupPanel panel(&choices);
   spec.exec.allocator = ws::Allocator::Caching, spec.train.epochs = 7;
   panel.setOther(spec, "B");
-  QVERIFY(panel_shows(panel, "Next differs from B: 2 choices"));
+  QVERIFY(panel_shows(panel, "Next training") && panel_shows(panel, "differs from B in 2 choices"));
+  QVERIFY2(panel_shows(panel, "allocator •") && panel_shows(panel, "epochs •"), "marked where they are");
+  QVERIFY(panel_shows(panel, "activation"));
   panel.setLive(choices.spec());
-  QVERIFY2(!panel_shows(panel, "Next differs from B: 2 choices"), "while a run trains, Setup holds its choices");
+  QVERIFY2(panel_shows(panel, "This training") && !panel_shows(panel, "differs from B in 2 choices"), "while a run trains, Setup holds its choices");
   panel.setLive(std::nullopt);
   choices.set("train.epochs", "7");
-  QVERIFY(panel_shows(panel, "Next differs from B: allocator"));
+  QVERIFY(panel_shows(panel, "differs from B: allocator"));
   auto* take = static_cast<QPushButton*>(named(&panel, "Reset to B"));
   QVERIFY(take && take->isVisibleTo(&panel));
   take->click();
   QVERIFY(choices.spec() == spec);
   QVERIFY(!take->isVisibleTo(&panel));
+  QVERIFY(panel_shows(panel, "same choices as B, the shown run"));
 }
 
 // A start, an insight or "Train again" brings choices of its own. The user's choices come back with one click.

@@ -1,7 +1,9 @@
 #include "app/pages/details/range_details.h"
 
 #include "app/charts/split_pane.h"
+#include "app/core/runs/data_shape.h"
 #include "app/pages/details/details_html.h"
+#include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "app/timeline/block_label.h"
 #include "app/timeline/time_scale.h"
@@ -170,6 +172,31 @@ QString note_html(const QString& text) {
 
 }  // namespace
 
+namespace {
+
+// The choices of the run, which Setup may have changed since. Numbers stand with their names.
+QString choice_rows(const Run& run) {
+  static const std::pair<const char*, std::vector<const char*>> kParts[] = {
+      {"execution", {"exec.allocator", "exec.sync", "exec.fusion", "exec.launch", "exec.precision"}},
+      {"model", {"model.hidden", "model.layers", "model.activation", "model.init"}},
+      {"training", {"train.optimizer", "train.lr", "train.batch", "train.epochs"}},
+      {"data", {"data.name"}}};
+  QString rows;
+  for (const auto& [part, keys] : kParts) {
+    QStringList values;
+    for (const char* key : keys) {
+      const Field& choice = field(key);
+      const QString value = QString::fromStdString(field_text(run.spec, key));
+      const bool number = choice.kind == FieldKind::Integer || choice.kind == FieldKind::Number;
+      if (relevant(run.spec, key) && !value.isEmpty()) values << (number ? text(choice.label) + ' ' + value : value);
+    }
+    rows += row(part, values.join(QStringLiteral(", ")));
+  }
+  return QString("<div style='color:%1; margin-top:6px'>%2</div>").arg(theme().quiet.name(), QObject::tr("choices of this run")) + table(rows);
+}
+
+}  // namespace
+
 QString step_details(const Run& run) {
   const StepSplit& split = run.split;
   if (split.steps == 0 || split.wall_us <= 0)
@@ -184,7 +211,8 @@ QString step_details(const Run& run) {
   rows += wide_row(step_time_name(), step_time_text(run.stepUs()));
   if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row("spread", QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
   rows += gpu_rows(wide_row, run.trace, newest_work(run), split.busy) + tracing_row(run);
-  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-bottom:4px'>%2</div>").arg(theme().quiet.name(), (parts_shown.in_ms ? QObject::tr("ms, ") : QObject::tr("µs, ")) + of + split.left_out) + table(rows);
+  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-bottom:4px'>%2</div>").arg(theme().quiet.name(), (parts_shown.in_ms ? QObject::tr("ms, ") : QObject::tr("µs, ")) + of + split.left_out) + table(rows) +
+         (run.hasChoices() && !run.lab ? choice_rows(run) : QString());
 }
 
 // Spans that are out of memory count only after they were read.

@@ -257,7 +257,7 @@ void add_arrivals_of(const RankReport& report, size_t rank, const ArrivalRows& r
     if (marked) first_late = std::min(first_late, left + bin * static_cast<double>(i));
     highs[i] = high;
     drawing.rect(left + bin * static_cast<double>(i), y - high - 1, std::max(1.0, bin - 1), high,
-                 hex_colour(marked ? ink.late : ink.bar));
+                 hex_colour(marked ? ink.point : ink.bar));
   }
   if (!late) return;
   const std::string label = steps_text(report.straggler.late_steps, report.straggler.late_us);
@@ -271,7 +271,7 @@ void add_arrivals_of(const RankReport& report, size_t rank, const ArrivalRows& r
   };
   const double before = first_late - 6;
   const double right = before - wide > left && below(before) <= below(right_end) ? before : right_end;
-  drawing.text(right, y - 3 - std::min(below(right), rows.pitch - 13), label, Anchor::End, 11, hex_colour(ink.late));
+  drawing.text(right, y - 3 - std::min(below(right), rows.pitch - 13), label, Anchor::End, 11, hex_colour(ink.text));
 }
 
 void add_decades(const LogAxis& axis, double y, const FigureInk& ink, Drawing& drawing) {
@@ -498,7 +498,7 @@ LatenessMap lateness_map(const RankReport& report, double width, double height) 
 uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double late_us, const FigureInk& ink) {
   constexpr double kLeast = 0.06;  // just above the clock error
   if (!(late_us > clock_error_us)) return ink.grid;
-  return mixed_colour(ink.grid, ink.late, kLeast + (1 - kLeast) * std::min(1.0, late_us / map.scale_us));
+  return mixed_colour(ink.grid, ink.point, kLeast + (1 - kLeast) * std::min(1.0, late_us / map.scale_us));
 }
 
 Drawing lateness_frame(const RankReport& report, const LatenessMap& map, const FigureInk& ink, double width) {

@@ -20,6 +20,7 @@
 #include "app/pages/compare/compare_headline.h"
 #include "app/pages/compare/compare_table.h"
 #include "app/pages/compare/compare_tables.h"
+#include "app/pages/compare/step_painter.h"
 #include "app/pages/compare/step_view.h"
 #include "app/pages/compare/waterfall_view.h"
 #include "app/text/qt_text.h"
@@ -76,7 +77,7 @@ QWidget* CompareTab::buildPicker() {
   for (QComboBox* combo : {baseline_box_, candidate_box_}) {  // as wide as the row allows: no name moves its neighbours
     combo->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon), combo->setMinimumContentsLength(44);
-    combo->setMinimumWidth(180), combo->setMaximumWidth(320);
+    combo->setMinimumWidth(160), combo->setMaximumWidth(320);
     combo->setPlaceholderText(tr("tick a second run"));
   }
   baseline_box_->setToolTip(tr("The run to compare with. The first letter, unless you choose another."));
@@ -384,9 +385,9 @@ QString CompareTab::stepsNote() const {
 }
 
 void CompareTab::showLegend() {
-  const auto strip = [](const QColor& colour) { return QString("<span style='color:%1'>▂</span>").arg(colour.name()); };
-  legend_->setText(strip(theme().worse) + tr(" slower  ") + strip(theme().better) + tr(" faster  ") +
-                   strip(theme().focus) + tr(" not in the baseline"));
+  const auto strip = [](const char* mark, Tint of) { return QString("<span style='color:%1'>%2</span>").arg(tint(of).color().name(), QString::fromUtf8(mark)); };
+  legend_->setText(strip("▂", Tint::Slower) + tr(" slower  ") + strip("▂", Tint::Faster) + tr(" faster  ") +
+                   strip("┅", Tint::New) + tr(" not in the baseline"));
 }
 
 void CompareTab::showBars() {

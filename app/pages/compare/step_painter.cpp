@@ -122,6 +122,12 @@ void StepPainter::paintLane(StepCanvas& canvas, const QRectF& row, const Lane& l
   }
 }
 
+// Colours are the blocks' and the runs'. A strip is ink: strong, pale, or dotted.
+QBrush tint(Tint tint) {
+  if (tint == Tint::New) return QBrush(theme().text, Qt::Dense5Pattern);
+  return tint == Tint::Slower ? theme().text : theme().field_outline;
+}
+
 // Paints a strip under a block: its mean time is longer or shorter than in the first run, or the first run lacks it.
 void StepPainter::paintTint(StepCanvas& canvas, const QRectF& box, const prof::LodRect& rect, size_t index) const {
   if (!shown_.tinted || index == 0 || box.width() < 2) return;
@@ -132,9 +138,9 @@ void StepPainter::paintTint(StepCanvas& canvas, const QRectF& box, const prof::L
   const auto theirs = first.find(key);
   const double ratio = theirs == first.end() || theirs->second <= 0 ? 0 : mine->second / theirs->second;
   if (ratio > 0.87 && ratio < 1.15) return;
-  const QColor colour = ratio == 0 ? theme().focus : ratio > 1 ? theme().worse : theme().better;
   canvas.painter.fillRect(QRectF(box.left(), box.bottom() - 2.5, box.width(), 4.5), theme().base);
-  canvas.painter.fillRect(QRectF(box.left(), box.bottom() - 1.5, box.width(), 3), colour);
+  const Tint against = ratio == 0 ? Tint::New : ratio > 1 ? Tint::Slower : Tint::Faster;
+  canvas.painter.fillRect(QRectF(box.left(), box.bottom() - 1.5, box.width(), 3), tint(against));
 }
 
 void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const {

@@ -1,6 +1,8 @@
 // Paints the linked timelines: lanes, ribbons that connect the same phases of neighbours, and the ruler.
 #pragma once
+#include <QBrush>
 #include <QString>
+#include <cstdint>
 #include <vector>
 
 #include "app/pages/compare/step_memory_row.h"
@@ -8,6 +10,9 @@
 #include "profiling/trace/lod.h"
 
 namespace ws::app {
+
+enum class Tint : uint8_t { Slower, Faster, New };  // against the baseline; New: it has no such block
+QBrush tint(Tint tint);
 
 class StepPainter {
  public:

@@ -182,7 +182,7 @@ void RanksPanel::fitHeights() {
 
 QString RanksPanel::notes() const {
   QStringList notes;
-  if (report().straggler.rank >= 0) notes << tr("Lost: what the other ranks wait for this one, spread over all steps.");
+  if (report().straggler.rank >= 0) notes << tr("Lost: how late it comes, spread over all steps. Waits in the tables may be longer: other streams compute meanwhile.");
   if (const int step = map_->chosenStep(); step >= 0) notes << text(step_text(report(), static_cast<size_t>(step)));
   for (const auto& lines : {prof::more_cost_texts(report()), report().notes})
     for (const std::string& line : lines) notes << text(line);
@@ -206,8 +206,8 @@ void RanksPanel::fill() {
     body_->showReason(why_empty);
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
   ranks_pane_->setTitle(tr("By rank"), tr("mean of a step · µs"));
-  collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · µs · %1").arg(text(collectives_note(shown))),
-                              tr("mean of a step · µs"));
+  collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step and rank · µs · %1").arg(text(collectives_note(shown))),
+                              tr("mean of a step and rank · µs"));
   arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));
   bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s against message size"), tr("bus GB/s"));
   ranks_model_.setTable(ranks_table(shown, false));

@@ -14,7 +14,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Meaning>, 34> kHints{{
+constexpr std::array<std::pair<std::string_view, Meaning>, 40> kHints{{
     {"nccl", Meaning::Communication},  // first, because these names also contain the reduction
     {"nvshmem", Meaning::Communication},
     {"all_reduce", Meaning::Communication},           // ours, and PyTorch's through symmetric memory
@@ -42,7 +42,13 @@ constexpr std::array<std::pair<std::string_view, Meaning>, 34> kHints{{
     {"gammabeta", Meaning::Pointwise},
     {"batch_norm", Meaning::Pointwise},
     {"batchnorm", Meaning::Pointwise},
+    {"bn_fw", Meaning::Pointwise},  // cuDNN's batch normalisation
+    {"bn_bw", Meaning::Pointwise},
     {"conv", Meaning::Matrix},
+    {"wgrad", Meaning::Matrix},  // cuDNN's convolutions, backward
+    {"dgrad", Meaning::Matrix},
+    {"winograd", Meaning::Matrix},
+    {"pool", Meaning::Pointwise},
     {"softmax", Meaning::Loss},
     {"adam", Meaning::Optimizer},
     {"sgd", Meaning::Optimizer},

@@ -204,6 +204,16 @@ TEST(KernelNames, NcclCommunicatesWhateverItReduces) {
   EXPECT_EQ(meaning_of_kernel("reduce_kernel<512, 1>"), Meaning::Pointwise);
 }
 
+// PyTorch 2.11 with cuDNN has these names on an H200.
+TEST(KernelNames, ConvolutionsNormsAndPoolsHaveAMeaning) {
+  for (const char* name : {"wgrad_alg0_engine<float, 128, 5, 5, 3, 3, 3, false, 512>", "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>",
+                           "void cudnn::winograd_nonfused::winogradWgradDelta4x4<float, float>"})
+    EXPECT_EQ(meaning_of_kernel(name), Meaning::Matrix) << name;
+  for (const char* name : {"void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>", "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 32, true, 1>",
+                           "void at::native::(anonymous namespace)::max_pool_forward_nchw<float, int>"})
+    EXPECT_EQ(meaning_of_kernel(name), Meaning::Pointwise) << name;
+}
+
 // What the GPU computed is not known then. It was not idle.
 TEST(Breakdown, CollectivesAloneLeaveTheRestUnrecorded) {
   Made made;

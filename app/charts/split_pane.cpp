@@ -22,7 +22,7 @@ namespace {
 using prof::Meaning;
 
 constexpr double kTightRow = 15, kSplitRow = 21, kSplitHeading = 17, kBarsTop = 34, kBarGap = 4;
-constexpr double kSplitNames = 130, kSplitPitch = 68;  // widths of the columns of a table
+constexpr double kSplitNames = 130, kSplitPitch = 56;  // widths of the columns of a table
 
 // A dash if the part does not exist or was not traced.
 QString time_or_dash(double us) { return us > 0 ? us_text(us) : QStringLiteral("—"); }
@@ -164,9 +164,10 @@ void SplitPane::refresh() {
   update();
 }
 
-// The difference gets its own column if three columns of numbers fit.
+// The difference gets its own column if three columns of numbers fit. In a low pane all parts with their colours matter more.
 bool SplitPane::differences() const {
-  return runs_.size() == 2 && table_.wall.size() == 2 && !isSmall() && width() >= 300;
+  const bool fits = width() >= (compact_ ? 2 * (kSplitNames + 3 * kSplitPitch) : 300);
+  return runs_.size() == 2 && table_.wall.size() == 2 && !isSmall() && fits;
 }
 
 // A share of the step is shown beside the only run if there is space for more than one table side by side.
@@ -192,7 +193,7 @@ SplitPane::Tables SplitPane::tables() const {
   const size_t lines = table_.rows.size() + 1;
   if (!isWide()) return {1, lines, width() * 1.0};
   const double each = kSplitNames + columnPitch() * static_cast<double>(columns());
-  const size_t most = std::max<size_t>(1, static_cast<size_t>((width() - 10) / each));
+  const size_t most = std::max<size_t>(1, static_cast<size_t>(width() / each));
   const size_t rows = (lines + most - 1) / most;
   const size_t count = (lines + rows - 1) / rows;
   return {count, rows, each};

@@ -47,6 +47,8 @@ ByteUnit byte_unit(double largest) {
   return {kKiB * kKiB * kKiB, "GiB"};
 }
 
+QString bytes_in(double bytes, const ByteUnit& unit) { return fixed_text(bytes / unit.bytes, unit.bytes > 1024 ? 2 : 1) + ' ' + unit.name; }
+
 QString step_time_text(double us) { return us > 0 ? time_axis_text(us) : QStringLiteral("—"); }
 
 QString written_text(const QString& path) {

@@ -20,11 +20,16 @@ namespace {
 constexpr int kMapRefreshMs = 1000;
 constexpr int64_t kStepsShown = 2;
 
-Figure bytes_figure(const QString& name, uint64_t bytes, const QString& note = {}) {
-  const QString text = bytes_text(static_cast<double>(bytes));
+Figure bytes_figure(const QString& name, const QString& text, const QString& note = {}) {
   const auto space = text.lastIndexOf(' ');
   return {name, text.left(space), text.mid(space + 1) + note};
 }
+
+// The figures and the axis of what is in use have the unit of the peak.
+struct PeakUnit {
+  ByteUnit unit;
+  QString operator()(uint64_t bytes) const { return bytes_in(static_cast<double>(bytes), unit); }
+};
 
 bool has_phases(const MemoryMap& map) {
   return std::ranges::any_of(map.blocks, [](const MapBlock& block) { return block.phase != BlockPhase::None; });
@@ -329,13 +334,13 @@ void MemoryMapPanel::refreshBelow() {
 
 // The peak of the live blocks, what was taken from the driver for them, and what lies between the two.
 void MemoryMapPanel::addPeaks(std::vector<Figure>& figures) const {
-  const auto text = [](uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  figures.push_back(bytes_figure(tr("peak of live blocks"), held_.peak, tr(" of %1").arg(QString::fromStdString(held_.allocator))));
+  const PeakUnit text{byte_unit(static_cast<double>(view_->map().peak))};
+  figures.push_back(bytes_figure(tr("peak of live blocks"), text(held_.peak), tr(" of %1").arg(QString::fromStdString(held_.allocator))));
   const prof::MemoryGap& gap = held_.gap;
   if (!gap.known()) return;
-  figures.push_back(bytes_figure(tr("taken from the driver then"), gap.taken,
+  figures.push_back(bytes_figure(tr("taken from the driver then"), text(gap.taken),
                                  gap.most_taken > gap.taken ? tr(", at most %1").arg(text(gap.most_taken)) : tr(", its peak")));
-  figures.push_back(bytes_figure(tr("taken, but unused"), gap.beside + gap.empty,
+  figures.push_back(bytes_figure(tr("taken, but unused"), text(gap.beside + gap.empty),
                                  tr(": %1 beside live blocks, %2 in empty segments").arg(text(gap.beside), text(gap.empty))));
 }
 
@@ -344,31 +349,32 @@ void MemoryMapPanel::showFigures() {
   if (map.empty())
     return figures_->setFigures({{tr("memory"), QStringLiteral("—"), isRecorded() ? tr("no allocation recorded") : tr("nothing placed")}});
   std::vector<Figure> figures;
+  const PeakUnit text{byte_unit(static_cast<double>(map.peak))};
   const int ranks = run_ && map.by_op ? rank_count(*run_) : 1;  // the plan of each rank is the same
   if (map.reserved)
-    figures.push_back(bytes_figure(ranks > 1 ? tr("reserved on each of %1 ranks").arg(ranks) : tr("reserved"), map.reserved, map.by_op ? tr(", one block") : QString()));
+    figures.push_back(bytes_figure(ranks > 1 ? tr("reserved on each of %1 ranks").arg(ranks) : tr("reserved"), text(map.reserved), map.by_op ? tr(", one block") : QString()));
   const bool known = !map.by_op && held_.peak > 0;
   if (known) addPeaks(figures);
   if (!known || map.peak < held_.peak)
-    figures.push_back(bytes_figure(known ? tr("peak in the part shown") : tr("peak used"), map.peak,
+    figures.push_back(bytes_figure(known ? tr("peak in the part shown") : tr("peak used"), text(map.peak),
                                    map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
   if (const double all = run_ ? run_->peakBytes() : 0; ranks > 1 && all > 0)
-    figures.push_back(bytes_figure(tr("peak of all %1 ranks").arg(ranks), static_cast<uint64_t>(all), {}));
+    figures.push_back(bytes_figure(tr("peak of all %1 ranks").arg(ranks), bytes_text(all), {}));
   if (map.by_op)
     figures.push_back({tr("unused between blocks at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1),
                        tr("% of the bytes that they span")});
   if (const double times = static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak));
       map.by_op && times >= 1.05)
-    figures.push_back(bytes_figure(tr("without reuse"), map.sum_bytes, tr(", %1× as much").arg(fixed_text(times, 1))));
+    figures.push_back(bytes_figure(tr("without reuse"), text(map.sum_bytes), tr(", %1× as much").arg(fixed_text(times, 1))));
   figures.push_back({map.by_op ? tr("allocator calls a step") : tr("allocations shown"),
                      count_text(static_cast<int64_t>(map.allocations)),
                      {}});
   if (run_ && run_->progress)
-    figures.push_back(bytes_figure(tr("outside the map"), static_cast<uint64_t>(run_->progress->memory.parameter_bytes),
+    figures.push_back(bytes_figure(tr("outside the map"), bytes_text(static_cast<double>(run_->progress->memory.parameter_bytes)),
                                    tr(" parameters and data")));
   if (const auto x = view_->cursorX())
     figures.push_back(
-        bytes_figure(tr("at the cursor"), used_at(map, *x),
+        bytes_figure(tr("at the cursor"), text(used_at(map, *x)),
                      map.by_op ? tr(", %1 % unused between blocks").arg(fixed_text(holes_at(map, *x) * 100, 0)) : QString()));
   figures_->setFigures(std::move(figures));
 }

@@ -194,7 +194,7 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   painter.setPen(t.quiet);
   const auto number = [&](double y, uint64_t bytes) {
     draw_number(painter, QRectF(0, y - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                significant_text(static_cast<double>(bytes) / at.unit.bytes));
+                bytes == 0 ? QStringLiteral("0") : bytes_in(static_cast<double>(bytes), at.unit).section(' ', 0, -2));
   };
   number(area.bottom(), 0);
   number(at(map_.peak), map_.peak);

@@ -47,6 +47,7 @@ class ChartsTest : public QObject {
   void aPictureNamesAllItsRuns();
   void eightRunsFitIntoASmallSplit();
   void aWideSplitContinuesInTablesSideBySide();
+  void aSmallWindowNamesTheColoursOfTheTimeline();
   void aPaneOffersItsMeasures();
   void theDotStandsAtTheValueOfTheLegend();
   void theHeightOfTheWindowPlacesTheTimeline();
@@ -427,6 +428,24 @@ void ChartsTest::eightRunsFitIntoASmallSplit() {
     QCOMPARE(letters, count);
     QVERIFY2(unreadable(pane).isEmpty(), qPrintable(unreadable(pane).join('\n')));
   }
+}
+
+// In a window of 1366 × 768, blocks of the timeline have these colours, and nothing else there names them.
+void ChartsTest::aSmallWindowNamesTheColoursOfTheTimeline() {
+  QObject owner;
+  const std::vector<Run*> shown = lettered(2, &owner);
+  using ws::prof::Meaning;
+  for (Run* run : shown)
+    run->split = {{{Meaning::Matrix, {}, 21.0}, {Meaning::Pointwise, {}, 13.0}, {Meaning::Loss, {}, 8.0}, {Meaning::Optimizer, {}, 9.0},
+                   {Meaning::Allocation, {}, 101.0}, {Meaning::Sync, {}, 6.0}, {Meaning::Idle, {}, 110.0}}, 268, 7};
+  SplitPane pane;
+  pane.setCompact(true);
+  pane.resize(486, 210);
+  pane.setRuns(shown);
+  const auto all = painted_texts(pane);
+  for (const char* name : {"matrix product", "pointwise", "loss", "optimizer", "allocation", "sync", "launch gaps, idle", "step time"})
+    QVERIFY2(std::ranges::any_of(all, [&](const PaintedText& text) { return text.text == name && text.box.bottom() <= pane.height(); }), name);
+  QVERIFY2(unreadable(pane).isEmpty(), qPrintable(unreadable(pane).join('\n')));
 }
 
 // Far apart, a name and its number cannot be read together.

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
@@ -62,7 +61,7 @@ void finish_at_exit() {
     end_native_samples();
     sender->finish();
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "warpsight: the recording ends early: %s\n", failure.what());
+    report(std::string("the recording ends early: ") + failure.what());
   }
 }
 
@@ -181,7 +180,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   try {
     ws::prof::begin_recording(true);
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "warpsight: nothing is recorded: %s\n", failure.what());
+    ws::prof::report(std::string("nothing is recorded: ") + failure.what());
   }
   return 1;
 }

@@ -4,14 +4,17 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <semaphore>
 #include <utility>
 
@@ -27,6 +30,15 @@ int64_t worked_ns() {
 }
 
 namespace {
+
+// Which file a descriptor is of: its device and number.
+std::optional<std::pair<dev_t, ino_t>> file_of(int descriptor) {
+  struct stat about {};
+  if (fstat(descriptor, &about) != 0) return std::nullopt;
+  return std::pair(about.st_dev, about.st_ino);
+}
+
+const auto g_stderr = file_of(STDERR_FILENO);  // as it was when this library was loaded
 
 bool leave_descriptors() {
   constexpr long kCloseRange = 436;        // older headers name neither
@@ -93,6 +105,10 @@ int64_t with_own_files(const std::function<void()>& work) {
   if (thread && thread->usable()) return thread->work(work);
   work();
   return 0;
+}
+
+void report(const std::string& text) {
+  if (g_stderr && file_of(STDERR_FILENO) == g_stderr) dprintf(STDERR_FILENO, "warpsight: %s\n", text.c_str());
 }
 
 std::string first_bytes(const std::string& path, size_t most) {

@@ -16,6 +16,10 @@ void begin_own_files();
 // the other thread took. Calls inside of work are direct.
 int64_t with_own_files(const std::function<void()>& work);
 
+// Writes a line to the program's stderr. A program that closed it may have opened a file of its own under that number: such a file
+// gets nothing.
+void report(const std::string& text);
+
 int64_t worked_ns();  // CPU time of this thread
 std::string first_bytes(const std::string& path, size_t most);  // empty if the file cannot be read
 

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <thread>
 #include <utility>
 
@@ -115,7 +114,7 @@ void ProgramSender::stop_if_not_written() {
   trouble_ = ring_.trouble();
   if (trouble_.empty() && writer_ended()) trouble_ = "the process that writes the run file was ended. The written part is shown.";
   if (trouble_.empty()) return;
-  std::fprintf(stderr, "warpsight: nothing more is recorded: %s\n", trouble_.c_str());
+  report("nothing more is recorded: " + trouble_);
 }
 
 // A writer that stands still does not keep the program from its end. One that has failed still gets the end.

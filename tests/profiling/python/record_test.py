@@ -1670,6 +1670,21 @@ class Strange(Recorded):
         self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
         self.assertNotIn("nothing more is recorded", done.stderr, "a limit that the program sets is not for its recording")
 
+    def test_a_message_is_no_part_of_a_file_of_the_program(self):
+        """Files of the program have the numbers of its closed standard streams when its writer is killed. It has no stderr any more."""
+        text = (
+            "import os, signal, warpsight\nwarpsight.log(begins=1)\n"
+            "writer = int(open('.r.wsrun.owner').read().split()[1])\nos.closerange(0, 64)\n"
+            "files = [os.open(f'own{i}', os.O_RDWR | os.O_CREAT) for i in range(3)]\nassert files == [0, 1, 2]\n"
+            "for file in files: os.write(file, b'mine')\nos.kill(writer, signal.SIGKILL)\n"
+        )
+        done = self.record([PYTHON, self.write("closes.py", text)], PYTHONPATH=PACKAGE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("own0", "own1", "own2"):
+            with open(os.path.join(self.folder, name)) as file:
+                self.assertEqual(file.read(), "mine", name)
+        self.assertNotIn("nothing more is recorded", done.stderr)
+
     def test_a_recorded_program_keeps_most_of_its_address_space(self):
         path = self.write("space.py", "import warpsight\nwarpsight.log(begins=1)\nprint([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmSize')][0])\n")
         alone = int(self.run_plain([PYTHON, path], PYTHONPATH=PACKAGE).stdout)

@@ -20,9 +20,11 @@ LATER = 1.0  # seconds at the end
 # What a Python program can call. `work` opens files, which get the numbers that are free, and writes them for 0.1 s.
 PRELUDE = r"""
 import atexit, os, resource, signal, socket, subprocess, sys, threading, time, warpsight
-warpsight.log(begun=1)
 def say(*words):
-    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+    try:
+        os.write(1, (" ".join(map(str, words)) + "\n").encode())
+    except OSError:  # it is closed
+        pass
 def work(name="file", files=12):
     opened, refused = [], 0
     for i in range(files):
@@ -57,6 +59,7 @@ def child(act, leave):
 def limit(what, soft):
     resource.setrlimit(what, (soft, resource.getrlimit(what)[1]))
 """
+BEGIN = "warpsight.log(begun=1)\n"
 
 ACTIONS = {
     "nothing": "work()",
@@ -78,6 +81,8 @@ MOMENTS = {
     "child": "def act():\n{indented}\nchild(act, False)",
     "child-leaves": "def act():\n{indented}\nchild(act, True)",
     "twice": "def act():\n{indented}\nact(); time.sleep(0.07); act()",
+    "handler": "def act(*_):\n{indented}\nsignal.signal(signal.SIGUSR1, act); os.kill(os.getpid(), signal.SIGUSR1)",
+    "before": "{action}\n" + BEGIN,
 }
 SINGLE = {
     "hello": "say('hello')",
@@ -148,9 +153,10 @@ def programs():
     for action, text in ACTIONS.items():
         for moment, frame in MOMENTS.items():
             indented = "\n".join("    " + line for line in text.split("\n"))
-            found[f"python {action} {moment}"] = PRELUDE + frame.format(action=text, indented=indented) + "\nsay('the end')\n"
+            begin = "" if moment == "before" else BEGIN
+            found[f"python {action} {moment}"] = PRELUDE + begin + frame.format(action=text, indented=indented) + "\nsay('the end')\n"
     for name, text in SINGLE.items():
-        found[f"python {name}"] = PRELUDE + text + "\n"
+        found[f"python {name}"] = PRELUDE + BEGIN + text + "\n"
     for action in subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout.split():
         for moment, some in C_MOMENTS.items():
             if some is None or action.startswith(some):

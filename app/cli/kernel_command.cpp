@@ -105,7 +105,7 @@ int check(const KernelArguments& a) {
   if (!a.as_json) return good ? kDone : kFailed;
   json lines = json::array();
   for (const app::ShapeResult& result : results) lines.push_back(json::parse(app::to_json_line(result)));
-  std::printf("%s\n", json{{"op", a.op}, {"file", a.file}, {"device", device_info().name}, {"good", good}, {"shapes", lines}}.dump(2).c_str());
+  std::printf("%s\n", versioned({{"op", a.op}, {"file", a.file}, {"device", device_info().name}, {"good", good}, {"shapes", lines}}).dump(2).c_str());
   return good ? kDone : kFailed;
 }
 

@@ -14,6 +14,7 @@
 #include "engine/own_kernels/kernel_versions.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
+#include "profiling/base/version.h"
 
 namespace ws::app {
 namespace {
@@ -158,7 +159,7 @@ ExerciseResult exercise_result(const Exercise& exercise, const std::string& file
 }
 
 std::string to_json_line(const ExerciseResult& r) {
-  return nlohmann::json{{"exercise", r.exercise}, {"file", r.file}, {"kernel", r.version}, {"right", r.right}, {"reached", r.reached}, {"sentence", r.sentence},
+  return nlohmann::json{{"version", kJsonVersion}, {"exercise", r.exercise}, {"file", r.file}, {"kernel", r.version}, {"right", r.right}, {"reached", r.reached}, {"sentence", r.sentence},
                         {"own_us", r.own_us}, {"built_in_us", r.built_in_us}, {"limit_us", r.limit_us}, {"goal_us", r.goal_us}, {"card", r.card}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -62,6 +62,28 @@ def refuses_what_is_wrong():
         raise AssertionError(f"the checker accepts {bad}")
 
 
+def commands_with_json():
+    """Words of each command that has the option."""
+    found, left = set(), [()]
+    while left:
+        words = left.pop()
+        text = subprocess.run([WARPSIGHT, *words, "--help"], capture_output=True, text=True, check=True).stdout
+        if re.search(r"^ +--json\b", text, re.M):
+            found.add(words)
+        inside = text.split("Subcommands:", 1)
+        left += [(*words, name) for name in re.findall(r"^  ([a-z-]+) ", inside[1].split("\n\n")[0], re.M)] if len(inside) > 1 else []
+    return found
+
+
+def of_gpus():
+    """Outputs that need a GPU; none where there is no GPU."""
+    if subprocess.run([WARPSIGHT, "list"], capture_output=True, text=True, check=True).stdout.count("No GPU"):
+        return []
+    subprocess.run([WARPSIGHT, "kernel", "new", "mnist", "fc1", "own.cu"], capture_output=True, check=True)
+    return [("ceilings", ["lab", "--ceilings", "--json"]), ("kernel", ["kernel", "check", "mnist", "fc1", "own.cu", "--json"]),
+            ("exercise", ["exercise", "check", SOURCE + "/tests/gpu/exercise_solutions/1-bias-relu.cu", "--json"])]
+
+
 def main():
     refuses_what_is_wrong()
     runs = sorted(glob.glob(SOURCE + "/resources/recorded/*.wsrun"))
@@ -86,6 +108,9 @@ def main():
             json.dump({"name": "small", "title": "small", "axes": {"model.init": ["normal", "kaiming"]}, "repeats": 1,
                        "spec": {"data": {"name": "iris"}, "model": {"hidden": [5]}, "train": {"epochs": 1}, "exec": {"device": "cpu"}}}, file)
         outputs += [("experiment", ["experiment", "small.json", "--out", "small", "--json"])]
+        outputs += of_gpus()
+        left_out = {words for words in commands_with_json() if all(tuple(other[:len(words)]) != words for _, other in outputs)}
+        assert left_out <= {("kernel", "check"), ("exercise", "check")}, left_out
         used = set()
         for name, words in outputs:
             schema = json.load(open(FOLDER + name + ".json", encoding="utf-8"))

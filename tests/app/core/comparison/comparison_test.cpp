@@ -315,6 +315,29 @@ TEST(Comparison, UntracedRunsHaveNoiseToo) {
   EXPECT_FALSE(compared_run(a).time.has_spread()) << "too short to tell";
 }
 
+// Five steps of each, whose own intervals overlap: if all of one run are slower, their order decides.
+TEST(Comparison, FiveStepsOfEachAreComparedByTheirOrder) {
+  const auto run_of = [](const std::vector<int64_t>& steps_us) {
+    RunData run;
+    const TrackId steps = run.trace.track(TrackKind::Steps, "steps", "CPU"), stream = run.trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+    Span span;
+    for (const int64_t us : steps_us) {
+      ++span.step, span.duration = static_cast<uint64_t>(us) * 1000;
+      span.kind = static_cast<uint8_t>(SpanKind::Step), span.name = run.trace.intern("step");
+      run.trace.append(steps, span);
+      span.kind = static_cast<uint8_t>(SpanKind::Kernel), span.name = run.trace.intern("gemm");
+      run.trace.append(stream, span);
+      span.start = span.end();
+    }
+    return run;
+  };
+  const auto verdict = [](const RunData& a, const RunData& b) { return compared(a, b).of(MeasureKind::StepTime).delta.verdict; };
+  const RunData fast = run_of({100, 130, 105, 140, 110}), slow = run_of({150, 190, 160, 145, 175});
+  EXPECT_EQ(verdict(fast, slow), Verdict::Worse);
+  EXPECT_EQ(verdict(slow, fast), Verdict::Better);
+  EXPECT_EQ(verdict(fast, run_of({100, 130, 160, 145, 110})), Verdict::WithinNoise);
+}
+
 TEST(Comparison, GraphRunsOfKnownSteps) {
   RunData a, b;
   test::GraphRun slow, fast;

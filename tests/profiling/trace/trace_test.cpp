@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 
 #include "profiling/analysis/memory_history.h"
+#include "profiling/trace/batch_codec.h"
 #include "profiling/trace/lod.h"
 #include "profiling/trace/span_walk.h"
 #include "tests/support/span_of.h"
@@ -203,6 +208,39 @@ TEST(Trace, StepsThatAreReplacedAreDropped) {
     });
     EXPECT_EQ(next, kSteps);
     EXPECT_EQ(trace.tracks()[0].spans, kSteps);
+  }
+}
+
+std::vector<std::string> fuzz_seeds(const char* target) {
+  std::vector<std::string> seeds;
+  for (const auto& file : std::filesystem::directory_iterator(std::string(WARPSIGHT_SOURCE_DIR "/tests/fuzz/corpus/") + target)) {
+    std::ifstream in(file.path(), std::ios::binary);
+    seeds.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  return seeds;
+}
+
+// A seed of an earlier format is refused at once, and fuzzing never comes further.
+TEST(Batch, SeedsOfTheFuzzTargetsHaveTodaysFormat) {
+  TraceBatch kinds;
+  for (const std::string& seed : fuzz_seeds("batch")) {
+    TraceBatch batch;
+    ASSERT_NO_THROW(batch = decode_batch(seed));
+    if (!batch.stacks.empty()) kinds.stacks = batch.stacks;
+    if (!batch.counters.empty()) kinds.counters = batch.counters;
+    if (!batch.memory.empty()) kinds.memory = batch.memory;
+    if (!batch.allocations.empty()) kinds.allocations = batch.allocations;
+    if (!batch.sampled.empty()) kinds.sampled = batch.sampled, kinds.sampled_windows = batch.sampled_windows;
+  }
+  EXPECT_FALSE(kinds.stacks.empty() || kinds.counters.empty() || kinds.memory.empty() || kinds.allocations.empty() || kinds.sampled.empty() ||
+               kinds.sampled_windows.empty());
+  for (const std::string& seed : fuzz_seeds("ranks")) {
+    constexpr size_t kHead = 40;  // of fuzz_ranks.cpp
+    uint16_t first = 0;
+    ASSERT_GT(seed.size(), kHead);
+    std::memcpy(&first, seed.data(), sizeof first);
+    EXPECT_NO_THROW(decode_batch(seed.substr(kHead, first)));
+    EXPECT_NO_THROW(decode_batch(seed.substr(kHead + first)));
   }
 }
 

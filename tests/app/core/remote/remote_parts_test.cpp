@@ -21,6 +21,7 @@
 #include "app/core/remote/update_codec.h"
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/failure.h"
+#include "tests/app/support/whole_run.h"
 #include "tests/support/own_file.h"
 
 namespace ws::app {
@@ -196,6 +197,20 @@ TEST(News, RefuseWhatIsNone) {
 }
 
 // The window sets each change in its own choices.
+// A seed of an earlier protocol is refused at once, and fuzzing never comes further.
+TEST(News, SeedsOfTheFuzzTargetHaveTodaysFormat) {
+  for (const char* name : {"news.bin", "losses.bin", "trace.bin"}) {
+    FrameReader frames("Seed");
+    frames.add(text_of(std::string(WARPSIGHT_SOURCE_DIR "/tests/fuzz/corpus/line/") + name));
+    UpdateReader reader;
+    RemoteUpdate update;
+    EXPECT_EQ(refusal([&] {
+      while (const auto frame = frames.next()) reader.read(*frame, update);
+    }), "") << name;
+    EXPECT_FALSE(update.run.steps.empty() && update.run.traces.empty() && !update.run.progress) << name;
+  }
+}
+
 TEST(News, ChangesThatThisVersionDoesNotKnowAreOnlySaid) {
   RemoteUpdate u;
   u.run.changes = {

@@ -55,11 +55,7 @@ struct Collector::Impl final : GateParts {
   std::atomic<bool> gpu_worked{false};  // according to the batches
   std::mutex step_mutex;
   int64_t hooked_step = -1;
-  int64_t paced_step = -1, paced_ns = 0;  // a step of late, to know how long steps are
-  // An X-ray by the clock. Used by the flushing thread, and xray_began by the program's: when the open window really began, 0: not yet.
-  bool xray_open = false;
-  int64_t xray_due = XrayWindow::kFirstNs;  // of the next window, since the first work
-  std::atomic<int64_t> xray_began{0};
+  XrayPace xray{options.xray};  // by steps: used by the program's thread; by the clock: by the flushing thread
   XrayResult sampled_so_far;  // used by the collecting thread
   std::vector<int64_t> captures_ended;  // since the last marks were taken; guarded by mutex
   int64_t last_clock = 0;
@@ -85,7 +81,6 @@ struct Collector::Impl final : GateParts {
   void start_counters() noexcept;
   void take_samples(bool last);
   void on_step(int64_t step);
-  uint32_t sampling_at(int64_t step, int64_t now);
   int64_t steps_alike(int64_t step);
   void begin_xray();
   int64_t follow_xray(int64_t since_begin);
@@ -120,24 +115,10 @@ void Collector::Impl::on_step(int64_t step) {
   hooked_step = step;
   const int64_t now = steady_ns();
   context.step_now.store(static_cast<uint32_t>(step + 1), std::memory_order_relaxed);
-  const uint32_t sampling = sampling_at(step, now);
+  const uint32_t sampling = !gpu ? 0 : options.xray.by_time ? gate.state().sampling : xray.at_step(step, now);
   if (sampling > 0 && meter) meter->interrupted();
   const bool pause = sampling == 0 && meter && meter->step(step, now);
   gate.step(pause, options.node_every > 0 && step % options.node_every < options.node_window, now, sampling);
-}
-
-// The period stays for the whole window.
-uint32_t Collector::Impl::sampling_at(int64_t step, int64_t now) {
-  constexpr int64_t kPacedSteps = 16;
-  if (!gpu || !options.xray.any() || options.xray.by_time) return 0;
-  const uint32_t open = gate.state().sampling;
-  uint32_t sampling = 0;
-  if (options.xray.open(step)) {
-    const int64_t step_ns = (now - paced_ns) / std::max<int64_t>(1, step - paced_step);
-    sampling = open > 0 ? open : sampling_period(step_ns * options.xray.length);
-  }
-  if (step % kPacedSteps == 0 || step < paced_step || (open > 0 && sampling == 0)) paced_step = step, paced_ns = now;
-  return sampling;
 }
 
 int64_t Collector::Impl::steps_alike(int64_t step) {
@@ -155,24 +136,14 @@ void Collector::Impl::follow_clock(int64_t since_begin) {
 }
 
 // By the clock: it begins and ends at a call of the program that works on the GPU. Elsewhere the driver would be inside of
-// calls while records go off and on. The first begin takes some tenths of a second, which are no part of the window. Returns
-// when to look again.
+// calls while records go off and on. Returns when to look again.
 int64_t Collector::Impl::follow_xray(int64_t since_begin) {
-  constexpr int64_t kSoon = 1'000'000, kNever = std::numeric_limits<int64_t>::max();
-  const int64_t began = xray_began.load();
-  if (!xray_open && since_begin < xray_due) return xray_due == kNever ? kNever : xray_due - since_begin;
-  if (xray_open && began == 0) return kSoon;
-  if (xray_open && steady_ns() - began < options.xray.length) return std::max(kSoon, options.xray.length - (steady_ns() - began));
-  xray_began = 0, xray_open = !xray_open;
-  if (!xray_open) {
-    const int64_t every = options.xray.every;
-    xray_due = every > 0 ? xray_due + ((since_begin - xray_due) / every + 1) * every : kNever;
-  }
-  gpu->at_next_call([this, opens = xray_open] {
+  const XrayPace::Turn turn = xray.by_clock(since_begin, steady_ns());
+  if (turn.changes) gpu->at_next_call([this, opens = turn.opens] {
     gate.set_sampling(opens ? sampling_period(options.xray.length) : 0, steady_ns());
-    if (opens) xray_began = steady_ns();
+    if (opens) xray.began(steady_ns());
   });
-  return kSoon;
+  return turn.look_again;
 }
 
 void Collector::Impl::begin_xray() {

@@ -59,4 +59,30 @@ uint32_t sampling_period(int64_t window_ns) {
   return static_cast<uint32_t>(std::clamp(std::round(kMeasuredPeriod + std::log2(usual / kWanted)), 10.0, 20.0));
 }
 
+uint32_t XrayPace::at_step(int64_t step, int64_t now) {
+  constexpr int64_t kPacedSteps = 16;
+  if (window_.by_time) return 0;
+  const uint32_t before = period_;
+  if (!window_.open(step)) {
+    period_ = 0;
+  } else if (before == 0) {
+    const int64_t step_ns = (now - paced_ns_) / std::max<int64_t>(1, step - paced_step_);
+    period_ = sampling_period(step_ns * window_.length);
+  }
+  const bool closed = before > 0 && period_ == 0;
+  if (step % kPacedSteps == 0 || step < paced_step_ || closed) paced_step_ = step, paced_ns_ = now;
+  return period_;
+}
+
+XrayPace::Turn XrayPace::by_clock(int64_t since_begin, int64_t now) {
+  constexpr int64_t kSoon = 1'000'000, kNever = std::numeric_limits<int64_t>::max();
+  const int64_t began = began_.load();
+  if (!open_ && since_begin < due_) return {.look_again = due_ == kNever ? kNever : due_ - since_begin};
+  if (open_ && began == 0) return {.look_again = kSoon};
+  if (open_ && now - began < window_.length) return {.look_again = std::max(kSoon, window_.length - (now - began))};
+  began_ = 0, open_ = !open_;
+  if (!open_) due_ = window_.every > 0 ? due_ + ((since_begin - due_) / window_.every + 1) * window_.every : kNever;
+  return {.changes = true, .opens = open_, .look_again = kSoon};
+}
+
 }  // namespace ws::prof

@@ -1,5 +1,6 @@
 // Which part of a run has its instructions sampled: some steps, or some time. Kernel records pause meanwhile.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,5 +29,31 @@ std::string to_text(const XrayWindow& window);  // "20 of every 2000 steps"
 // log2 of the cycles between two samples, so that a window of this length gives enough samples and not too many. A window of
 // 0.13 s with 2^14 cycles gave 577,000 samples on an H200, and 9.2 million with 2^10, which took 0.2 s to read.
 uint32_t sampling_period(int64_t window_ns);
+
+// Decides when the windows of an X-ray open and close. It is asked at each step or, by the clock, regularly; times are in steady clock.
+class XrayPace {
+ public:
+  explicit XrayPace(const XrayWindow& window) : window_(window) {}
+
+  // By steps, when a step begins. Returns the sampling period, or 0: no samples. The period stays for the whole window.
+  uint32_t at_step(int64_t step, int64_t now);
+
+  // By the clock. A change takes effect when began() is called, or later: until then an open window lasts. The first begin takes
+  // some tenths of a second, which are no part of the window.
+  struct Turn {
+    bool changes = false, opens = false;
+    int64_t look_again = 0;  // ns from now
+  };
+  Turn by_clock(int64_t since_begin, int64_t now);  // `since_begin`: of the first work on the GPU
+  void began(int64_t now) { began_ = now; }         // the open window; from any thread
+
+ private:
+  const XrayWindow& window_;
+  uint32_t period_ = 0;
+  int64_t paced_step_ = -1, paced_ns_ = 0;  // a step of late, to know how long steps are
+  bool open_ = false;
+  int64_t due_ = XrayWindow::kFirstNs;  // of the next window, since the first work
+  std::atomic<int64_t> began_{0};       // when the open window really began; 0: not yet
+};
 
 }  // namespace ws::prof

@@ -138,7 +138,7 @@ TEST_F(XrayCollector, SeveralGpusOfOneProcessAreRefused) {
   EXPECT_TRUE(gpu.changes.empty());
 }
 
-// By the clock, at calls of the program. The begin takes longer than the window is long, and is no part of it.
+// By the clock, at calls of the program, whatever its steps do. The begin takes longer than the window is long, and is no part of it.
 TEST_F(XrayCollector, AWindowOfTimeBeginsWhenSamplingHasBegun) {
   constexpr int64_t kMs = 1'000'000;
   gpu.begin_takes = 60 * kMs;
@@ -148,8 +148,9 @@ TEST_F(XrayCollector, AWindowOfTimeBeginsWhenSamplingHasBegun) {
     return gpu.changes.size();
   };
   const int64_t until = steady_ns() + 30'000 * kMs;
-  while (changes() < 4 && steady_ns() < until) {
+  for (int64_t step = 0; changes() < 4 && steady_ns() < until; ++step) {
     gpu.call();
+    const StepScope scope(step);
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   collector.stop();

@@ -58,5 +58,56 @@ TEST(XrayWindow, ChoosesThePeriodByTheLength) {
   EXPECT_EQ(sampling_period(0), 10u);
 }
 
+// The period follows the length of the steps before the window, and stays for the whole window.
+TEST(XrayPace, FollowsTheSteps) {
+  const XrayWindow window = xray_steps("5/100");
+  XrayPace pace(window);
+  constexpr int64_t kShort = 1'000'000, kLong = 50 * kShort;
+  int64_t now = 0;
+  uint32_t first = 0, second = 0;
+  for (int64_t step = 0; step < 200; ++step) {
+    const uint32_t period = pace.at_step(step, now);
+    EXPECT_EQ(period > 0, window.open(step)) << step;
+    uint32_t& kept = step < 100 ? first : second;
+    if (period > 0 && kept == 0) kept = period;
+    if (period > 0) {
+      EXPECT_EQ(period, kept) << step;
+    }
+    now += step < 50 ? kShort : kLong;
+  }
+  EXPECT_EQ(first, sampling_period(5 * kShort));
+  EXPECT_EQ(second, sampling_period(5 * kLong));
+  const XrayWindow by_time = xray_time("200ms");
+  EXPECT_EQ(XrayPace(by_time).at_step(20, now), 0u);
+  EXPECT_EQ(XrayPace(XrayWindow()).at_step(20, now), 0u);
+}
+
+// A window lasts its length from its real begin on, and the next one comes with the period, however late the first began.
+TEST(XrayPace, FollowsTheClock) {
+  constexpr int64_t kMs = 1'000'000, kWarm = XrayWindow::kFirstNs, kStart = 7'000 * kMs;  // of the first work, in steady clock
+  const XrayWindow window = xray_time("200ms/10s");
+  XrayPace pace(window);
+  const auto turn = [&](int64_t since) { return pace.by_clock(since, kStart + since); };
+  EXPECT_FALSE(turn(500 * kMs).changes);
+  EXPECT_EQ(turn(500 * kMs).look_again, kWarm - 500 * kMs);
+  const XrayPace::Turn opening = turn(kWarm);
+  EXPECT_TRUE(opening.changes && opening.opens);
+  EXPECT_FALSE(turn(kWarm + 5'000 * kMs).changes) << "it has not begun";
+  pace.began(kStart + kWarm + 5'000 * kMs);
+  EXPECT_EQ(turn(kWarm + 5'150 * kMs).look_again, 50 * kMs);
+  EXPECT_FALSE(turn(kWarm + 5'199 * kMs).changes);
+  const XrayPace::Turn closing = turn(kWarm + 5'200 * kMs);
+  EXPECT_TRUE(closing.changes && !closing.opens);
+  EXPECT_EQ(turn(kWarm + 6'000 * kMs).look_again, 4'000 * kMs);
+  EXPECT_TRUE(turn(kWarm + 10'000 * kMs).opens);
+
+  const XrayWindow once = xray_time("200ms");
+  XrayPace single(once);
+  EXPECT_TRUE(single.by_clock(kWarm, kStart).opens);
+  single.began(kStart);
+  EXPECT_TRUE(single.by_clock(kWarm + 200 * kMs, kStart + 200 * kMs).changes);
+  EXPECT_EQ(single.by_clock(100 * kWarm, kStart + 100 * kWarm).look_again, std::numeric_limits<int64_t>::max()) << "never again";
+}
+
 }  // namespace
 }  // namespace ws::prof

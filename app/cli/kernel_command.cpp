@@ -1,6 +1,5 @@
 // warpsight kernel: write a CUDA kernel for one op of a plan, compile it, check it, and see its time beside the built-in one.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +14,6 @@
 #include "engine/own_kernels/kernel_versions.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
-#include "profiling/base/whole_file.h"
 
 namespace ws::cli {
 namespace {
@@ -53,9 +51,7 @@ int write_first(const KernelArguments& a) {
   const Plan plan = app::plan_for_kernels(a.spec.asked());
   const std::string text = own::first_version(own::contract_of(plan, own::find_op(plan, a.op)));
   if (a.file.empty()) return std::fputs(text.c_str(), stdout) < 0 ? kFailed : kDone;
-  std::error_code error;
-  if (std::filesystem::exists(a.file, error)) throw Failure(a.file + ": exists already. Choose another name, or remove it first.");
-  prof::write_whole(a.file, text);
+  app::write_new_kernel(a.file, text);
   std::printf("written: %s; to check it: warpsight kernel check %s \"%s\" %s\n", a.file.c_str(), a.spec.source.c_str(), a.op.c_str(), a.file.c_str());
   return kDone;
 }
@@ -65,21 +61,12 @@ void print_note(const KernelArguments& a, const own::BuildNote& note) {
   std::fprintf(stderr, "%s\n", printable(place + ": " + (note.error ? "error: " : "warning: ") + note.text).c_str());
 }
 
-void print_facts(const KernelArguments& a, const own::KernelFacts& facts) {
-  std::string text = formatted("{} compiles for sm_{}: {} instructions, {} registers, {} of shared memory a block", a.file, a.compute, facts.instructions,
-                               facts.registers, bytes_text(static_cast<double>(facts.shared_bytes + facts.dynamic_bytes)));
-  if (facts.local_bytes > 0) text += formatted(", {} bytes of a thread in local memory", facts.local_bytes);
-  if (const auto occupancy = own::occupancy_of(facts, a.compute))
-    text += formatted(", {} of {} warps fit (limit: {})", occupancy->warps, occupancy->most_warps, occupancy->limit());
-  std::printf("%s\n", text.c_str());
-}
-
 int compile_only(const KernelArguments& a) {
   const own::KernelBuild build = build_own_kernel(app::plan_for_kernels(a.spec.asked()), a.op, source_of(a), a.compute);
   for (const own::BuildNote& note : build.notes) print_note(a, note);
   if (!build.good()) throw Failure(a.file + " does not compile.");
   if (!build.facts || !build.facts->has_kernel) throw Failure(a.file + " has no kernel named " + own::kEntry + ".");
-  print_facts(a, *build.facts);
+  std::printf("%s\n", own::to_text(*build.facts, a.file, a.compute).c_str());
   return kDone;
 }
 

@@ -9,12 +9,13 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/lab_show.h"
 #include "app/cli/remote_watch.h"
+#include "app/core/kernels/kernel_library.h"
 #include "app/core/lab/recorded_lab.h"
 #include "app/core/lab/shipped_labs.h"
 #include "app/core/remote/job_request.h"
 #include "app/core/runs/torch_run.h"
 #include "engine/lab/ceilings.h"
-#include "engine/workloads/expression_source.h"
+#include "engine/workloads/lab_kernels.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
@@ -29,20 +30,20 @@ using namespace ws::lab;
 using nlohmann::json;
 
 struct LabArguments {
-  std::string source, expression, csv, run_file, point;
-  std::vector<std::string> sizes, ways;
+  std::string source, new_kernel, csv, run_file, point;
+  std::vector<std::string> sizes, ways, kernels;
   std::optional<int> depth, repeats, warm_up;
   int64_t m = 0, k = 0;
   std::optional<double> seconds;
   std::optional<uint64_t> seed;
   std::string python = "python3", script;
   RemoteArguments remote;
-  bool json = false, print_source = false, cold_cache = false, torch = false, ceilings = false, list = false;
+  bool json = false, cold_cache = false, torch = false, ceilings = false, list = false;
 };
 
 json starting_point(const LabArguments& a) {
   if (a.source.empty()) return json::object();
-  for (const char* name : {"matmul", "sine", "add", "reduce", "softmax", "copy", "expression"})
+  for (const char* name : {"matmul", "sine", "add", "reduce", "softmax", "copy"})
     if (a.source == name) return {{"name", name}, {"operation", name}};
   for (const app::ShippedLab& shipped : app::shipped_labs())
     if (a.source == shipped.name) {
@@ -68,7 +69,6 @@ std::vector<int64_t> sizes_of(const LabArguments& a) {
 
 // Replaces choices of the experiment by those on the command line.
 LabSpec spec_of(const LabArguments& a, json object) {
-  if (!a.expression.empty()) object["operation"] = "expression", object["expression"] = a.expression;
   if (!a.sizes.empty()) object["sizes"] = sizes_of(a);
   if (!a.ways.empty()) object["ways"] = a.ways;
   if (a.m) object["m"] = a.m;
@@ -79,7 +79,10 @@ LabSpec spec_of(const LabArguments& a, json object) {
   if (a.seconds) object["seconds_per_point"] = *a.seconds;
   if (a.cold_cache) object["cold_cache"] = true;
   if (a.seed) object["seed"] = *a.seed;
-  return lab_spec_from_json(object);
+  for (const std::string& kernel : a.kernels) object["kernels"].push_back({{"file", kernel}});
+  LabSpec spec = lab_spec_from_json(object);
+  read_kernels(spec);
+  return spec;
 }
 
 void print_findings(const LabResult& result) {
@@ -105,16 +108,17 @@ int show(const LabArguments& a) {
     print_point_trace(a.source, *result, a.point);
     return kDone;
   }
-  LabLines lines(a.json ? stderr : stdout);
+  LabLines lines(a.json ? stderr : stdout, result->spec);
   if (!a.json)
     for (const LabPoint& point : result->points) lines.point(point);
   return give(a, *result);
 }
 
-int print_source(const LabSpec& spec) {
-  const Expression e =
-      spec.operation == Operation::Sine ? Expression::nested_sine(spec.depth) : Expression::parse(spec.expression);
-  std::printf("%s", cuda_source(e, "ws_fused_expression").c_str());
+int write_first_version(const std::string& file, const LabSpec& spec) {
+  const int64_t size = spec.sizes.empty() ? default_sizes(spec.operation).front() : spec.sizes.front();
+  app::write_new_kernel(file, own::first_version(kernel_contract(spec, size)));
+  const std::string name = printable(file), operation(to_string(spec.operation));
+  std::printf("written: %s; to measure it: warpsight lab %s --kernel %s\n", name.c_str(), operation.c_str(), name.c_str());
   return kDone;
 }
 
@@ -197,14 +201,14 @@ int run_lab(const LabArguments& a) {
   if (a.torch && !a.run_file.empty()) throw UsageError("lab --torch: PyTorch's sweep goes into --json, not --run");
   const json experiment = starting_point(a);
   const LabSpec spec = spec_of(a, experiment);
-  if (a.print_source) return print_source(spec);
+  if (!a.new_kernel.empty()) return write_first_version(a.new_kernel, spec);
   // Fail now, not after a sweep of minutes.
   if (!a.csv.empty()) check_ending("--csv", a.csv, "points are written as", {".csv"}), prof::check_writable(a.csv);
   if (!a.run_file.empty()) check_run_name(a.run_file), prof::check_run_file(a.run_file);
   CancelOnInterrupt interrupt;
   const std::atomic<bool>& cancel = interrupt.cancel;
   print_page(a.json ? stderr : stdout, experiment);
-  LabLines lines(a.json ? stderr : stdout);
+  LabLines lines(a.json ? stderr : stdout, spec);
   if (!a.remote.on.empty()) {
     const std::optional<LabResult> result = run_lab_there(a, spec, lines);
     return result ? give(a, *result) : kDone;
@@ -212,8 +216,7 @@ int run_lab(const LabArguments& a) {
   if (a.torch) return give(a, in_torch(a, spec, cancel, lines));
   if (const auto left = a.run_file.empty() ? std::nullopt : app::left_sweep(spec, a.run_file))
     std::fprintf(stderr, "The sweep in %s was ended early. Its %zu points are kept, and it goes on.\n", printable(a.run_file).c_str(), left->points.size());
-  return give(
-      a, a.run_file.empty() ? run_lab(spec, cancel, lines) : app::run_recorded_lab(spec, a.run_file, cancel, lines));
+  return give(a, app::run_sweep(spec, a.run_file, cancel, lines));
 }
 
 }  // namespace
@@ -221,8 +224,9 @@ int run_lab(const LabArguments& a) {
 int attach_lab(const AttachedJob& job) {
   LabArguments a;
   a.run_file = job.run_file, a.remote.at_interrupt = job.at_interrupt;
-  a.torch = JsonInput(job.request, "").at("torch").flag(false);
-  LabLines lines(stdout);
+  const JsonInput request(job.request, "The sweep");
+  a.torch = request.at("torch").flag(false);
+  LabLines lines(stdout, lab_spec_from_json(request.required("lab").value()));
   const std::optional<LabResult> result = watch_lab(a, job.run, lines);
   return result ? give(a, *result) : kDone;
 }
@@ -231,12 +235,15 @@ namespace {
 
 void add_what_is_measured(CLI::App& command, LabArguments& a) {
   std::vector<std::string> variants;
-  for (const WayInfo& way : ways()) variants.emplace_back(way.name);
+  for (const WayInfo& way : ways())
+    if (!is_own(way.way)) variants.emplace_back(way.name);
   command.add_option("OPERATION", a.source,
                      "matmul, sine, add, reduce, softmax, copy, a preset (--list), a JSON file, or a "
                      "recorded sweep (.wsrun); default: matmul");
-  command.add_option("--expression", a.expression, "your own expression of x and y, for example 'sin(sin(x))*2+y'")
-      ->type_name("TEXT");
+  command.add_option("--kernel", a.kernels, "your own kernels for the operation, checked before they are timed: further variants")
+      ->type_name("FILE")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_option("--sizes", a.sizes, "sizes, separated by commas: 4096, 2^12, 64M")
       ->type_name("N,N")
       ->delimiter(',');
@@ -299,10 +306,11 @@ Run add_lab(CLI::App& program) {
   a->remote.add_to(command);
   command.footer(
       "Examples:\n  warpsight lab matmul --sizes 256,1024 --variants cpu,gpu\n  warpsight lab the-timer-that-lies\n"
-      "  warpsight lab sine --sizes 2^20,64M --run sine.wsrun");
+      "  warpsight lab sine --sizes 2^20,64M --run sine.wsrun\n"
+      "  warpsight lab softmax --new-kernel my.cu\n  warpsight lab softmax --kernel my.cu --variants gpu");
   command.add_flag("--list", a->list, "list the presets");
   command.add_flag("--json", a->json, "print the result as one JSON object");
-  command.add_flag("--source", a->print_source, "print the CUDA source of the fused expression");
+  command.add_option("--new-kernel", a->new_kernel, "write a first version of a kernel for the operation, and measure nothing")->type_name("FILE");
   return [a] { return run_lab(*a); };
 }
 

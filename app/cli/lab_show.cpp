@@ -17,8 +17,6 @@ using namespace ws::lab;
 
 namespace {
 
-std::string text_of(std::string_view view) { return std::string(view); }
-
 std::string rate_text(double per_s, const char* unit) {
   return per_s >= 1e12 ? fixed(per_s * 1e-12, 2) + " T" + unit : fixed(per_s * 1e-9, 1) + " G" + unit;
 }
@@ -67,7 +65,7 @@ std::string seconds_text(double s) {
 
 void LabLines::point(const LabPoint& p) {
   const WayInfo& way = info(p.way);
-  const std::string label = text_of(way.label);
+  const std::string label = printable(label_of(spec_, p.way));
   if (!headed_)
     std::fprintf(out_, "%12s  %-24s%13s%13s%13s%13s%10s\n", "size", "way", "median", "5 %", "95 %", "on GPU", "error");
   headed_ = true;
@@ -98,8 +96,8 @@ void print_page(FILE* out, const nlohmann::json& experiment) {
 void print_crossovers(const LabResult& result) {
   for (const Crossover& c : crossovers(result))
     if (info(c.slower_below).gpu != info(c.faster_above).gpu)
-      std::printf("from size %.0f on, %s is faster than %s (%s)\n", c.size, text_of(info(c.faster_above).label).c_str(),
-                  text_of(info(c.slower_below).label).c_str(), seconds_text(c.seconds).c_str());
+      std::printf("from size %.0f on, %s is faster than %s (%s)\n", c.size, printable(label_of(result.spec, c.faster_above)).c_str(),
+                  printable(label_of(result.spec, c.slower_below)).c_str(), seconds_text(c.seconds).c_str());
 }
 
 void print_ceilings(const LabResult& result) {
@@ -123,7 +121,7 @@ void print_point_trace(const std::string& path, const LabResult& result, const s
   prof::RunFileReader reader(path);
   prof::Trace trace = reader.trace();
   reader.fill(trace, point.recorded.begin_ns, point.recorded.end_ns);
-  std::printf("%s, size %lld: %s measured; %lld more calls recorded\n", text_of(info(point.way).label).c_str(),
+  std::printf("%s, size %lld: %s measured; %lld more calls recorded\n", printable(label_of(result.spec, point.way)).c_str(),
               static_cast<long long>(point.size), seconds_text(point.median_s).c_str(),
               static_cast<long long>(point.recorded.steps));
   std::printf("%12s  %12s  %-28s %s\n", "at", "takes", "where", "what");

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 
 #include "engine/lab/lab.h"
 
@@ -10,11 +11,12 @@ namespace ws::cli {
 
 class LabLines final : public lab::LabSink {
  public:
-  explicit LabLines(FILE* out) : out_(out) {}
+  LabLines(FILE* out, lab::LabSpec spec) : out_(out), spec_(std::move(spec)) {}
   void point(const lab::LabPoint& point) override;
 
  private:
   FILE* out_;
+  lab::LabSpec spec_;
   bool headed_ = false;
 };
 

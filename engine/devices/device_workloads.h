@@ -1,5 +1,8 @@
 // Makes laboratory workloads for the CPU or the GPU. In a build without CUDA, a GPU way throws a Failure.
 #pragma once
+#include <functional>
+
+#include "engine/own_kernels/own_kernel_verdict.h"
 #include "engine/workloads/workload.h"
 
 namespace ws::lab {
@@ -7,6 +10,11 @@ namespace ws::lab {
 // A cancelled CPU call returns early with a wrong result. Throws Failure if the machine cannot run the way.
 std::unique_ptr<Workload> make_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs,
                                         const std::atomic<bool>& cancel);
+
+// Compares a person's kernel with the operation, computed on the CPU; for arrays of more than a million numbers, it only looks at
+// the memory that the kernel writes. `ready` is called before the first launch. Throws OwnKernelRefused if it cannot be launched.
+// A wrong kernel can end this process, or never return: call it in a process that may end.
+OwnKernelVerdict check_lab_kernel(const LabSpec& spec, Way way, int64_t size, const std::function<void()>& ready);
 
 // Measures the GPU ceilings that the sweep needs and that are still unknown. Does nothing without a GPU.
 void measure_device_ceilings(Ceilings& known, const LabSpec& sweep, const std::atomic<bool>& cancel);

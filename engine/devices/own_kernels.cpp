@@ -21,9 +21,13 @@ std::vector<std::vector<float>> expected_results(const Plan& plan, size_t op, co
   return results;
 }
 
-#ifdef WARPSIGHT_HAVE_CUDA
 own::KernelBuild build_own_kernel(const Plan& plan, const std::string& op, const OwnKernelSource& source, int compute) {
-  return cuda::build_own(own::contract_of(plan, own::find_op(plan, op)), source, compute);
+  return build_own_kernel(own::contract_of(plan, own::find_op(plan, op)), source, compute);
+}
+
+#ifdef WARPSIGHT_HAVE_CUDA
+own::KernelBuild build_own_kernel(const own::KernelContract& contract, const OwnKernelSource& source, int compute) {
+  return cuda::build_own(contract, source, compute);
 }
 
 OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const data::Dataset& data, const std::string& name,
@@ -34,7 +38,7 @@ OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const da
 }
 #else
 constexpr const char* kNoCuda = "This build has no CUDA support. Install the CUDA toolkit and build again.";
-own::KernelBuild build_own_kernel(const Plan&, const std::string&, const OwnKernelSource&, int) { throw Failure(kNoCuda); }
+own::KernelBuild build_own_kernel(const own::KernelContract&, const OwnKernelSource&, int) { throw Failure(kNoCuda); }
 OwnKernelVerdict check_own_kernel(const Plan&, const Model&, const data::Dataset&, const std::string&, const OwnKernelSource&,
                                   const std::function<void()>&) {
   throw Failure(kNoCuda);

@@ -10,6 +10,7 @@
 namespace ws {
 
 // Compiles for a compute capability such as 90. Needs no GPU.
+own::KernelBuild build_own_kernel(const own::KernelContract& contract, const OwnKernelSource& source, int compute);
 own::KernelBuild build_own_kernel(const Plan& plan, const std::string& op, const OwnKernelSource& source, int compute);
 // Compares the kernel with the op on the CPU, and times it beside the built-in kernels. `ready` is called when the data is
 // there and the kernel is compiled, before the first launch. Throws OwnKernelRefused if it cannot be launched.

@@ -7,6 +7,7 @@
 
 #include "engine/devices/device_workloads.h"
 #include "engine/devices/devices.h"
+#include "engine/devices/own_kernels.h"
 #include "engine/lab/ceilings.h"
 #include "engine/lab/correctness.h"
 #include "engine/lab/measure.h"
@@ -30,30 +31,27 @@ prof::OpTag tag_of(const LabSpec& spec, const LabPoint& point) {
   static std::map<std::string, prof::OpTag> known;
   prof::OpInfo op;
   op.name = std::string(to_string(spec.operation)) + " " + std::to_string(point.size);
-  op.detail = std::string(info(point.way).label);
+  op.detail = label_of(spec, point.way);
   op.phase = std::string(info(point.way).name);
   op.meaning = meaning_of(spec.operation);
   op.flops = point.flops;
   op.bytes = point.bytes;
   const std::lock_guard lock(mutex);
-  const auto [entry, fresh] = known.try_emplace(op.name + op.phase + std::to_string(op.flops), prof::kNoOp);
+  const auto [entry, fresh] = known.try_emplace(op.name + op.phase + op.detail + std::to_string(op.flops), prof::kNoOp);
   if (fresh && prof::registered_ops() < 60'000) entry->second = prof::register_ops({op});
   return entry->second;
 }
 
 class Sweep {
  public:
-  Sweep(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink, std::vector<LabPoint> left)
-      : cancel_(cancel), sink_(sink), left_(std::move(left)) {
+  Sweep(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink, std::vector<LabPoint> left, KernelChecks checks)
+      : cancel_(cancel), sink_(sink), left_(std::move(left)), checks_(std::move(checks)) {
     for (const LabPoint& point : left_) next_step_ = std::max(next_step_, point.recorded.first_step + point.recorded.steps);
     result_.spec = spec;
     if (result_.spec.sizes.empty()) result_.spec.sizes = default_sizes(spec.operation);
-    if (result_.spec.ways.empty()) result_.spec.ways = ways_of(spec.operation);
-    if (!device_info().cuda) std::erase_if(result_.spec.ways, [](Way w) { return info(w).gpu; });
-    if (result_.spec.ways.empty()) throw Failure("None of these variants can run here: " + device_info().why_not);
     std::ranges::sort(result_.spec.sizes);
     result_.device = device_info().cuda ? device_info().name : "";
-    if (!device_info().cuda) result_.message = "Only CPU variants are measured: " + device_info().why_not;
+    choose_ways();
   }
   ~Sweep() { release_device_memory(); }
   Sweep(const Sweep&) = delete;
@@ -71,7 +69,7 @@ class Sweep {
       inputs_ = {};
       for (Way way : result_.spec.ways) {
         if (cancel_) break;
-        sink_.progress(done++, total, std::string(info(way).label) + ", " + std::to_string(size));
+        sink_.progress(done++, total, label_of(result_.spec, way) + ", " + std::to_string(size));
         if (!ended_.contains(way)) measure(way, size);
       }
     }
@@ -81,6 +79,33 @@ class Sweep {
   }
 
  private:
+  void choose_ways() {
+    std::vector<Way>& ways = result_.spec.ways;
+    std::erase_if(ways, is_own);
+    if (ways.empty()) ways = ways_of(result_.spec.operation);
+    for (size_t i = 0; i < result_.spec.kernels.size(); ++i) ways.push_back(own_way(i));
+    if (device_info().cuda) return;
+    std::erase_if(ways, [](Way w) { return info(w).gpu; });
+    std::string compiled;
+    for (const OwnKernelSource& kernel : result_.spec.kernels) compiled += compile_only(kernel);
+    if (ways.empty()) throw Failure("None of these variants can run here: " + device_info().why_not + compiled);
+    result_.message = "Only CPU variants are measured: " + device_info().why_not + compiled;
+  }
+  // Returns a sentence. Throws Failure if the kernel does not compile.
+  std::string compile_only(const OwnKernelSource& kernel) const {
+    constexpr int kCompute = 90;
+    own::KernelBuild build;
+    try {
+      build = build_own_kernel(kernel_contract(result_.spec, result_.spec.sizes.front()), kernel, kCompute);
+    } catch (const OwnKernelRefused&) {
+      throw;
+    } catch (const Failure& no_compiler) {
+      return " " + kernel.file + " was not compiled: " + no_compiler.what();
+    }
+    if (!build.good()) throw Failure(kernel.file + " does not compile: " + build.errors());
+    return " " + (build.facts ? to_text(*build.facts, kernel.file, kCompute) : kernel.file + " compiles") + "; it is not measured.";
+  }
+
   // Finds the ceilings. The sweep goes on without them, because they are only reference lines in the chart.
   void find_ceilings() {
     try {
@@ -117,6 +142,7 @@ class Sweep {
     try {
       must_fit(result_.spec, way, size);
       must_end(point);
+      if (is_own(way)) must_be_right(way, size);
       if (inputs_.a.empty()) prepare(size);
       const auto work = make_workload(result_.spec, way, size, inputs_, cancel_);
       time_point(result_.spec, *work, point, cancel_);
@@ -132,6 +158,12 @@ class Sweep {
     take(point);
   }
 
+  void must_be_right(Way way, int64_t size) const {
+    const auto found = checks_.find({way, size});
+    if (found == checks_.end()) throw Failure("not measured: the kernel was not checked at this size");
+    if (!found->second.empty()) throw Failure(found->second);
+  }
+
   void take(const LabPoint& point) {
     if (point.median_s > result_.spec.longest_call_s) ended_[point.way] = true;
     if (point.ok) last_[point.way] = point;
@@ -142,7 +174,7 @@ class Sweep {
   // Returns a lower limit of a way's operations or bytes per second. 0: its time does not grow with the work.
   static double slowest_rate(Way way) {
     if (way == Way::GpuCold) return 0;
-    if (way == Way::CpuLoops) return 3e8;
+    if (way == Way::CpuLoops || is_own(way)) return 3e8;
     if (way == Way::CpuLibrary) return 1e10;
     return way == Way::GpuNaive || way == Way::GpuTiled ? 5e11 : 1e13;
   }
@@ -199,15 +231,14 @@ class Sweep {
   std::map<Way, bool> ended_;  // ways whose curve ended: too slow or failed
   std::map<Way, LabPoint> last_;
   std::vector<LabPoint> left_;  // of an earlier sweep
+  KernelChecks checks_;
   int64_t next_step_ = 0;
 };
 
 }  // namespace
 
-LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink, std::vector<LabPoint> left) {
-  if (spec.operation == Operation::Expression) Expression::parse(spec.expression);
-  if (spec.operation == Operation::Sine) Expression::nested_sine(spec.depth);
-  return Sweep(spec, cancel, sink, std::move(left)).run();
+LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink, std::vector<LabPoint> left, KernelChecks checks) {
+  return Sweep(spec, cancel, sink, std::move(left), std::move(checks)).run();
 }
 
 }  // namespace ws::lab

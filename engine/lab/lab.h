@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/workloads/lab_spec.h"
+#include "engine/workloads/lab_kernels.h"
 
 namespace ws::lab {
 
@@ -69,8 +69,8 @@ class LabSink {
   virtual std::string child_trace() const { return {}; }
 };
 
-// `left`: points of an earlier sweep that are not measured again.
-LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink, std::vector<LabPoint> left = {});
+// `left`: points of an earlier sweep that are not measured again. A person's kernel is measured only at sizes that `checks` has.
+LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink, std::vector<LabPoint> left = {}, KernelChecks checks = {});
 
 nlohmann::json to_json(const LabResult& result);
 // Also reads what the PyTorch script writes; throws Failure.

@@ -69,7 +69,7 @@ std::optional<LabPoint> read_point(const JsonInput& p) {
 LabSpec read_spec(const JsonInput& object) {
   if (object.at("spec").there()) return lab_spec_from_json(object.at("spec").value());
   json said = json::object();
-  for (const char* key : {"operation", "depth", "m", "k", "warm_up", "cold_cache", "seed"})
+  for (const char* key : {"operation", "expression", "depth", "m", "k", "warm_up", "cold_cache", "seed"})
     if (const JsonInput value = object.at(key); value.there()) said[key] = value.value();
   return lab_spec_from_json(said);
 }

@@ -39,6 +39,7 @@ Facts facts_of(const KernelContract& contract) {
   if (contract.op.transpose_a) facts.insert("transposed_a");
   if (contract.op.transpose_b) facts.insert("transposed_b");
   if (contract.op.activation != Activation::None) facts.insert("activated");
+  if (contract.sines > 0) facts.insert("sines");
   switch (contract.op.epilogue) {
     case Epilogue::None:
       facts.insert("plain");
@@ -259,7 +260,12 @@ const std::map<OpKind, FirstBody>& bodies() {
       {OpKind::SquaredErrorGrad, {"  dz[i] = dz_t(2 * gradient_scale / dz_cols * (float(z[i]) - float(y[i])));\n"}},
       {OpKind::BroadcastBias, {"  c[i] = c_t(float(bias[i % bias_cols]));\n"}},
       {OpKind::Add, {"  c[i] = c_t(float(a[i]) + float(b[i]));\n"}},
-      {OpKind::Activate, {"  h[i] = h_t(activation(float(z[i])));\n"}},
+      {OpKind::Activate, {R"(
+!sines   h[i] = h_t(activation(float(z[i])));
+?sines   float value = float(z[i]);
+?sines   for (int level = 0; level < depth; ++level) value = sinf(value);
+?sines   h[i] = h_t(value);
+)"}},
       {OpKind::ActivateGrad, {"  dz[i] = dz_t(float(dh[i]) * activation_slope(float(saved[i])));\n"}},
       {OpKind::BiasActivate, {R"(
   const float sum = float(z[i]) + float(bias[i % bias_cols]);

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "profiling/base/text.h"
+
 namespace ws::own {
 namespace {
 
@@ -188,6 +190,15 @@ std::optional<Occupancy> occupancy_of(const KernelFacts& facts, int compute) {
   o.blocks = std::min({o.by_threads, o.by_registers, o.by_shared});
   o.warps = o.blocks * warps;
   return o;
+}
+
+std::string to_text(const KernelFacts& facts, const std::string& file, int compute) {
+  std::string text = formatted("{} compiles for sm_{}: {} instructions, {} registers, {} of shared memory a block", file, compute, facts.instructions,
+                               facts.registers, bytes_text(static_cast<double>(facts.shared_bytes + facts.dynamic_bytes)));
+  if (facts.local_bytes > 0) text += formatted(", {} bytes of a thread in local memory", facts.local_bytes);
+  if (const auto occupancy = occupancy_of(facts, compute))
+    text += formatted(", {} of {} warps fit (limit: {})", occupancy->warps, occupancy->most_warps, occupancy->limit());
+  return text;
 }
 
 std::string KernelBuild::errors() const {

@@ -38,6 +38,8 @@ struct Occupancy {
 };
 std::optional<Occupancy> occupancy_of(const KernelFacts& facts, int compute);  // nullopt: no launch, or an unknown GPU
 std::vector<int> known_computes();                                            // 80, 86, 89, 90 …
+// "my.cu compiles for sm_90: 120 instructions, 18 registers, …"
+std::string to_text(const KernelFacts& facts, const std::string& file, int compute);
 
 struct KernelBuild {
   std::vector<BuildNote> notes;

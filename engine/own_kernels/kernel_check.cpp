@@ -190,4 +190,24 @@ OwnKernelVerdict judge(const KernelContract& contract, Precision precision, Kern
   return verdict;
 }
 
+OwnKernelVerdict judge_inputs(const KernelContract& contract, Precision precision, KernelBench& bench, const ExpectedOf& expected,
+                              const std::function<void()>& ready) {
+  const std::vector<Bytes> random = input_values(contract, 7), zeros = input_values(contract, 0);
+  const auto of_random = expected(random), of_zeros = expected(zeros);
+  ready();
+  OwnKernelVerdict verdict = judge(contract, precision, bench, random, of_random);
+  if (!verdict.good()) return verdict;
+  const double error = verdict.error;
+  verdict = judge(contract, precision, bench, zeros, of_zeros);
+  verdict.error = std::max(verdict.error, error);
+  return verdict;
+}
+
+OwnKernelVerdict judge_memory(const KernelContract& contract, KernelBench& bench, const std::vector<Bytes>& inputs) {
+  const Judge judge(contract, bench, inputs);
+  OwnKernelVerdict verdict;
+  judge.find_memory_fault(judge.launch({}), verdict);
+  return verdict;
+}
+
 }  // namespace ws::own

@@ -1,5 +1,6 @@
 // Judges a kernel by what its launches do to memory, whatever runs it: a GPU, or a stand-in in a test.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "engine/own_kernels/kernel_contract.h"
@@ -35,5 +36,11 @@ double value_at(const Bytes& bytes, DType type, int64_t i);
 // `expected`: the values of the op, by operand; only written operands are compared.
 OwnKernelVerdict judge(const KernelContract& contract, Precision precision, KernelBench& bench, const std::vector<Bytes>& inputs,
                        const std::vector<std::vector<float>>& expected);
+using ExpectedOf = std::function<std::vector<std::vector<float>>(const std::vector<Bytes>& operands)>;
+// Judges random values, then zeros. `ready` is called before the first launch.
+OwnKernelVerdict judge_inputs(const KernelContract& contract, Precision precision, KernelBench& bench, const ExpectedOf& expected,
+                              const std::function<void()>& ready);
+// Launches once, and looks only at memory that the kernel may not write.
+OwnKernelVerdict judge_memory(const KernelContract& contract, KernelBench& bench, const std::vector<Bytes>& inputs);
 
 }  // namespace ws::own

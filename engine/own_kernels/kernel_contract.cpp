@@ -228,7 +228,7 @@ std::string KernelContract::signature() const {
     if (o.read) in += (in.empty() ? "" : ", ") + o.name;
     if (o.written) out += (out.empty() ? "" : ", ") + o.name;
   }
-  return std::string(to_string(op.kind)) + "(" + in + ") -> " + out;
+  return (sines > 0 ? "sine" : std::string(to_string(op.kind))) + "(" + in + ") -> " + out;
 }
 
 void require_same_op(const KernelContract& contract, const OwnKernelSource& source) {
@@ -236,7 +236,7 @@ void require_same_op(const KernelContract& contract, const OwnKernelSource& sour
   const std::string line = source.text.substr(0, source.text.find_first_of("\r\n")), written_for = line.substr(std::string(kForOp).size());
   if (written_for != contract.signature())
     throw OwnKernelRefused(OwnKernelFault::OtherOp, source.file + " was written for " + written_for + ", and " + contract.op_name + " is now " +
-                                                        contract.signature() + ". Choose the fusion it was written for, or another op.");
+                                                        contract.signature() + ". Choose another kernel or op, or the fusion it was written for.");
 }
 
 std::string line_name(const std::string& file) {
@@ -252,6 +252,7 @@ std::string prelude(const KernelContract& contract, const std::string& file) {
     text += "using " + o.name + "_t = " + type_name(o.type) + ";\n" + constant(o.name + "_rows", o.rows) + constant(o.name + "_cols", o.cols);
   if (contract.op.window.n > 0) text += window_constants(contract.op.window);
   if (scales_gradient(contract.op)) text += formatted("constexpr float gradient_scale = {:.9e}f;\n", contract.gradient_scale);
+  if (contract.sines > 0) text += constant("depth", contract.sines);
   if (contract.takes_step()) text += kStepCode;
   text += std::string("__device__ inline float activation(float z) {\n") + activation_code(contract.op.activation) + "\n}\n";
   text += std::string("__device__ inline float activation_slope(float saved) {\n") + slope_code(contract.op.activation) + "\n}\n";

@@ -27,6 +27,7 @@ struct KernelContract {
   double gradient_scale = 1;      // gradients of a loss: 1/rows of the loss
   std::vector<UpdateItem> updates = {};  // Update and UpdateAll
   TrainSpec train = {};             // the constants of an update
+  int sines = 0;                    // of the laboratory: the depth of its nested sine, in place of an activation
   bool takes_step() const { return !updates.empty(); }  // the kernel has one more parameter, see prelude()
   const Operand* operand(BufferId buffer) const;        // nullptr: none
   const Operand* operand_named(const std::string& name) const;

@@ -32,10 +32,7 @@ int64_t plus(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
-bool second_input(const LabSpec& s) {
-  return s.operation == Operation::MatMul || s.operation == Operation::Add ||
-         (s.operation == Operation::Expression && Expression::parse(s.expression).uses_y());
-}
+bool second_input(const LabSpec& s) { return s.operation == Operation::MatMul || s.operation == Operation::Add; }
 
 }  // namespace
 
@@ -49,8 +46,6 @@ int64_t flops_of(const LabSpec& s, int64_t n) {
       return times(5, n);
     case Operation::Copy:
       return 0;
-    case Operation::Expression:
-      return times(Expression::parse(s.expression).operations(), n);
     default:
       return n;
   }
@@ -74,8 +69,6 @@ int64_t memory_of(const LabSpec& s, int64_t n) {
   constexpr int64_t kAround = 96 << 20;  // workspaces, events, memory of the driver
   int64_t intermediates = s.operation == Operation::MatMul ? bytes_of(s, n) / 2 : 0;  // fp16 copies
   if (s.operation == Operation::Sine) intermediates = times(4, n);
-  if (s.operation == Operation::Expression)
-    intermediates = times(times(4, n), std::max(Expression::parse(s.expression).stack_depth(), 1));
   return plus(plus(bytes_of(s, n), intermediates), kAround + (s.cold_cache ? kCoolBytes : 0));
 }
 

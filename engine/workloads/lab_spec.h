@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/workloads/expression.h"
+#include "engine/plan/plan.h"
 #include "profiling/base/bus_rate.h"
 
 namespace ws::lab {
 
-enum class Operation { MatMul, Sine, Add, Reduce, Softmax, Copy, Expression };
+enum class Operation { MatMul, Sine, Add, Reduce, Softmax, Copy };
 
 // A way to run the operation: one curve in the chart.
 enum class Way {
@@ -31,6 +31,10 @@ enum class Way {
   GpuTiled,     // matrix product: tiles in shared memory
   GpuTf32,      // tensor cores, tf32
   GpuFp16,      // tensor cores, half inputs
+  GpuOwn,       // a person's kernel on resident data: LabSpec::kernels[0]
+  GpuOwn2,
+  GpuOwn3,
+  GpuOwn4,
 };
 
 struct WayInfo {
@@ -43,7 +47,9 @@ struct WayInfo {
 };
 std::span<const WayInfo> ways();
 const WayInfo& info(Way way);
-std::vector<Way> ways_of(Operation operation);
+std::vector<Way> ways_of(Operation operation);  // the built-in ones
+inline constexpr size_t kMostKernels = 4;
+inline bool is_own(Way way) { return way >= Way::GpuOwn; }
 std::vector<int64_t> default_sizes(Operation operation);
 int64_t size_of_text(std::string_view text);  // "4096", "2^12", "64M"; throws Failure
 std::string_view to_string(Operation operation);
@@ -55,14 +61,16 @@ struct LabSpec {
   std::vector<int64_t> sizes;  // n for an n × n product, else elements; empty: the operation's default range
   int64_t m = 0, k = 0;        // matrix product m × k × size; 0: square
   int depth = 4;               // levels of the nested sine
-  std::string expression = "sin(sin(x))*2+y";
-  std::vector<Way> ways;  // empty: all ways that this machine can run
+  std::vector<Way> ways;                 // empty: all built-in ways that this machine can run
+  std::vector<OwnKernelSource> kernels;  // further ways: kernels that a person wrote for the operation; see lab_kernels.h
   int repeats = 50, warm_up = 5;
   double seconds_per_point = 0.5;  // stop repeating a point after this time
   double longest_call_s = 5;       // end a curve at the first size with a longer call
   bool cold_cache = false;         // evict the inputs from the caches before each call
   uint64_t seed = 42;
 };
+
+std::string label_of(const LabSpec& spec, Way way);  // "GPU, my_sine.cu" for a person's kernel
 
 // Where the time of one call went, measured by events on the stream; 0: unknown.
 struct CallSplit {

@@ -1,7 +1,8 @@
 // The names and descriptions of operations and ways.
 #include <charconv>
+#include <filesystem>
 
-#include "engine/workloads/lab_spec.h"
+#include "engine/workloads/lab_kernels.h"
 
 namespace ws::lab {
 namespace {
@@ -29,12 +30,21 @@ constexpr WayInfo kWays[] = {
     {Way::GpuTiled, "gpu-tiled", "GPU, tiled kernel", "Tiles in shared memory.", true},
     {Way::GpuTf32, "gpu-tf32", "GPU, tf32", "Tensor cores; inputs rounded to tf32.", true},
     {Way::GpuFp16, "gpu-fp16", "GPU, fp16", "Tensor cores; inputs in half precision.", true},
+    {Way::GpuOwn, "gpu-own", "GPU, your kernel", "A kernel that you wrote, on data that is already on the GPU.", true},
+    {Way::GpuOwn2, "gpu-own-2", "GPU, your second kernel", "Your second kernel, on the same data.", true},
+    {Way::GpuOwn3, "gpu-own-3", "GPU, your third kernel", "Your third kernel, on the same data.", true},
+    {Way::GpuOwn4, "gpu-own-4", "GPU, your fourth kernel", "Your fourth kernel, on the same data.", true},
 };
 
 }  // namespace
 
 std::span<const WayInfo> ways() { return kWays; }
 const WayInfo& info(Way way) { return kWays[static_cast<size_t>(way)]; }
+
+std::string label_of(const LabSpec& spec, Way way) {
+  const OwnKernelSource* own = kernel_of(spec, way);
+  return own ? "GPU, " + std::filesystem::path(own->file).filename().string() : std::string(info(way).label);
+}
 
 int64_t size_of_text(std::string_view text) {
   constexpr int64_t kMost = 1'000'000'000'000;
@@ -61,13 +71,13 @@ int64_t size_of_text(std::string_view text) {
 }
 
 std::string_view to_string(Operation operation) {
-  constexpr std::string_view names[] = {"matmul", "sine", "add", "reduce", "softmax", "copy", "expression"};
+  constexpr std::string_view names[] = {"matmul", "sine", "add", "reduce", "softmax", "copy"};
   return names[static_cast<size_t>(operation)];
 }
 
 std::string_view explain(Operation operation) {
   constexpr std::string_view sentences[] = {"C = A·B, n × n",           "sin(sin(…x))", "x + y",        "Σ x",
-                                            "softmax of rows of 1 024", "out = x",      "your expression"};
+                                            "softmax of rows of 1 024", "out = x"};
   return sentences[static_cast<size_t>(operation)];
 }
 
@@ -76,7 +86,7 @@ std::vector<Way> ways_of(Operation operation) {
   const auto gpu = {Way::GpuPageable, Way::GpuPinned, Way::GpuResident, Way::GpuUnsynced, Way::GpuGraph, Way::GpuCold};
   all.insert(all.end(), gpu);
   if (operation == Operation::MatMul) all.insert(all.end(), {Way::GpuNaive, Way::GpuTiled, Way::GpuTf32, Way::GpuFp16});
-  if (operation == Operation::Sine || operation == Operation::Expression)
+  if (operation == Operation::Sine)
     all.insert(all.end(), {Way::GpuOpByOp, Way::GpuGraphOps, Way::GpuOverlap});
   if (operation == Operation::Add || operation == Operation::Copy) all.push_back(Way::GpuOverlap);
   return all;

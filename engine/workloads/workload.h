@@ -10,7 +10,7 @@ namespace ws::lab {
 
 // Inputs are functions of the seed and the index, so every way computes with the same numbers.
 struct Inputs {
-  std::vector<float> a, b;  // b: second matrix, or y of an expression
+  std::vector<float> a, b;  // b: second matrix or second term
 };
 Inputs make_inputs(const LabSpec& spec, int64_t size);
 
@@ -19,7 +19,7 @@ struct Sample {
   int64_t index = 0;
   double value = 0;
   double magnitude = 0;  // size of the value, or of the terms that were added up if that is larger
-  double rounding = 0;   // error that float32 rounding explains; infinite: rounding alone can decide this output
+  double rounding = 0;   // error that float32 rounding explains
 };
 
 class Workload {

@@ -4,14 +4,11 @@
     resources/torch/lab.py --operation matmul --sizes 64,256,1024,4096 > torch.json
     resources/torch/lab.py --operation sine --depth 4 --sizes 1048576,268435456 --ways gpu,gpu-op-by-op
 
-    resources/torch/lab.py --operation expression --expression "sin(sin(x))*2+y" --sizes 16777216
-
-Ways are named as in warpsight lab; those that PyTorch has not are left out. For a nested sine and for an expression
+Ways are named as in warpsight lab; those that PyTorch has not are left out. For a nested sine,
 "gpu-op-by-op" is eager PyTorch and "gpu" is torch.compile; a softmax is one of rows of 1024. An interrupted sweep keeps the points that it has.
 The seed belongs to PyTorch's own generator: the same every time, but other numbers than the laboratory's.
 """
 import argparse
-import ast
 import contextlib
 import json
 import math
@@ -64,57 +61,12 @@ def compiled_sine(depth):
     return lambda a, _, out: nested(a)
 
 
-OPERATORS = {ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
-             ast.Div: lambda a, b: a / b}
-FUNCTIONS = {name: name for name in ("sin", "cos", "exp", "log", "sqrt", "tanh", "abs", "relu", "sigmoid", "pow")}
-FUNCTIONS |= {"min": "minimum", "max": "maximum"}  # as PyTorch calls them
-
-
-def expression_of(node):
-    """The function of x and y that a part of an expression is."""
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        number = float(node.value)
-        return lambda x, y: number
-    if isinstance(node, ast.Name) and node.id in ("x", "y", "pi"):
-        return {"x": lambda x, y: x, "y": lambda x, y: y, "pi": lambda x, y: math.pi}[node.id]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        of = expression_of(node.operand)
-        return lambda x, y: -of(x, y)
-    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        do, left, right = OPERATORS[type(node.op)], expression_of(node.left), expression_of(node.right)
-        return lambda x, y: do(left(x, y), right(x, y))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
-        do, values = getattr(torch, FUNCTIONS[node.func.id]), [expression_of(one) for one in node.args]
-        return lambda x, y: do(*(as_tensor(value(x, y), x) for value in values))
-    sys.exit(f"not part of an expression: {ast.unparse(node)}")
-
-
-def as_tensor(value, like):
-    return value if torch.is_tensor(value) else torch.full_like(like, value)
-
-
-class Expression:
-    """What a person typed, such as sin(sin(x))*2+y: numbers, x, y, pi, the four operators and FUNCTIONS, nothing else."""
-
-    def __init__(self, text):
-        try:
-            tree = ast.parse(text.strip(), mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
-            sys.exit(f"not an expression: {problem}")
-        nodes = list(ast.walk(tree))
-        self.inputs = {node.id for node in nodes if isinstance(node, ast.Name)}
-        self.operations = sum(isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp)) for node in nodes)
-        whole = expression_of(tree)
-        self.run = lambda x, y: as_tensor(whole(x, y), x)
-
-
 WAYS = {"matmul": ["gpu", "gpu-tf32", "gpu-fp16", "gpu-pinned", "gpu-pageable"],
         "sine": ["gpu-op-by-op", "gpu", "gpu-pinned", "gpu-pageable"],
         "add": ["gpu", "gpu-pinned", "gpu-pageable"],
         "reduce": ["gpu", "gpu-pinned", "gpu-pageable"],
         "softmax": ["gpu", "gpu-pinned", "gpu-pageable"],
-        "copy": ["gpu", "gpu-pinned", "gpu-pageable"],
-        "expression": ["gpu-op-by-op", "gpu", "gpu-pinned", "gpu-pageable"]}
+        "copy": ["gpu", "gpu-pinned", "gpu-pageable"]}
 SOFTMAX_ROW = 1024
 COOL_BYTES = 128 << 20  # as much as the laboratory writes
 
@@ -124,7 +76,7 @@ def shapes(operation, n, options):
     if operation == "matmul":
         m, k = options.m or n, options.k or n
         return (m, k), (k, n), (m, n)
-    return (n,), (n,) if operation == "add" or "y" in options.inputs else None, (1,) if operation == "reduce" else (n,)
+    return (n,), (n,) if operation == "add" else None, (1,) if operation == "reduce" else (n,)
 
 
 def operands(operation, n, dtype, options):
@@ -214,7 +166,7 @@ def work(operation, n, options):
     numbers = sum(math.prod(shape) for shape in shapes(operation, n, options) if shape)
     if operation == "matmul":
         return 2 * (options.m or n) * (options.k or n) * n, 4 * numbers
-    return {"sine": options.depth, "expression": options.operations, "softmax": 5, "copy": 0}.get(operation, 1) * n, 4 * numbers
+    return {"sine": options.depth, "softmax": 5, "copy": 0}.get(operation, 1) * n, 4 * numbers
 
 
 def main():
@@ -223,7 +175,6 @@ def main():
     parser.add_argument("--sizes", default="16,64,256,1024,4096")
     parser.add_argument("--ways", default="")
     parser.add_argument("--depth", type=int, default=4)
-    parser.add_argument("--expression", default="sin(sin(x))*2+y", help="of x and y, for --operation expression")
     parser.add_argument("--m", type=int, default=0, help="rows of an m × k × size product")
     parser.add_argument("--k", type=int, default=0, help="its inner length")
     parser.add_argument("--repeats", type=int, default=50)
@@ -239,38 +190,28 @@ def main():
         sys.exit(f"PyTorch has none of these ways for {options.operation}; it has {', '.join(has)}")
     if not torch.cuda.is_available():
         sys.exit("PyTorch sees no GPU")
-    typed = Expression(options.expression) if options.operation == "expression" else None
-    options.inputs, options.operations = (typed.inputs, typed.operations) if typed else ((), 0)
     points, cancelled = [], False
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # keeps its points, too, where interrupts are ignored
     try:
-        sweep(options, ways, typed, points)
+        sweep(options, ways, points)
     except KeyboardInterrupt:
         cancelled = True
     result = {"framework": "PyTorch " + torch.__version__, "device": torch.cuda.get_device_name(), "operation": options.operation,
-              "expression": options.expression, "depth": options.depth, "m": options.m, "k": options.k, "warm_up": options.warm_up,
+              "depth": options.depth, "m": options.m, "k": options.k, "warm_up": options.warm_up,
               "cold_cache": options.cold_cache, "seed": options.seed, "cancelled": cancelled, "points": points}
     with open(options.out, "w") if options.out else contextlib.nullcontext(sys.stdout) as out:
         json.dump(result, out, indent=1)
         print(file=out)
 
 
-def fused(options, typed):
-    if not typed:
-        return compiled_sine(options.depth)
-    whole = torch.compile(typed.run)
-    return lambda a, b, out: whole(a, b)
-
-
-def sweep(options, ways, typed, points):
+def sweep(options, ways, points):
     runs = {"matmul": product, "sine": sine(options.depth), "add": add, "reduce": reduce, "softmax": softmax,
-            "copy": copy, "expression": lambda a, b, out: typed.run(a, b)}
+            "copy": copy}
     for size in map(int, options.sizes.split(",")):
         for way in ways:
             torch.backends.cuda.matmul.allow_tf32 = way == "gpu-tf32"
             dtype = torch.float16 if way == "gpu-fp16" else torch.float32
-            whole = options.operation in ("sine", "expression") and way == "gpu"
-            run = fused(options, typed) if whole else runs[options.operation]
+            run = compiled_sine(options.depth) if options.operation == "sine" and way == "gpu" else runs[options.operation]
             a, b, out = operands(options.operation, size, dtype, options)
             flops, moved = work(options.operation, size, options)
             points.append({"way": way, "size": size, "flops": flops, "bytes": moved} | measure(way, run, a, b, out, options))

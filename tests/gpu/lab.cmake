@@ -1,4 +1,5 @@
 warpsight_gpu_test(lab_gpu_test lab_gpu_test.cpp LIBS warpsight::core)
+target_compile_definitions(lab_gpu_test PRIVATE WARPSIGHT_PROGRAM="$<TARGET_FILE:warpsight>")
 
 # Times the laboratory's matrix products against plain calls of cuBLAS in the same program; prints JSON.
 add_executable(lab_product_times lab_product_times.cpp)

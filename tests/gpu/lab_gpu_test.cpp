@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "app/core/kernels/kernel_check_process.h"
 #include "app/core/lab/first_call.h"
 #include "app/core/lab/recorded_lab.h"
 #include "engine/cuda/runtime/faults.h"
@@ -48,7 +49,7 @@ void expect_right_in_every_way(Operation operation, std::vector<int64_t> sizes) 
 
 TEST_F(LabOnGpu, EveryOperationInEveryWayIsRight) {
   for (Operation operation :
-       {Operation::Sine, Operation::Add, Operation::Reduce, Operation::Softmax, Operation::Copy, Operation::Expression})
+       {Operation::Sine, Operation::Add, Operation::Reduce, Operation::Softmax, Operation::Copy})
     expect_right_in_every_way(operation, {1, 3, 127, 1000, 1000003});
 }
 
@@ -80,7 +81,7 @@ void fail_calls_of(LabSpec spec) {
 }
 
 TEST_F(LabOnGpu, EveryCallFailsOnce) {
-  for (Operation operation : {Operation::MatMul, Operation::Sine, Operation::Reduce, Operation::Expression}) {
+  for (Operation operation : {Operation::MatMul, Operation::Sine, Operation::Reduce}) {
     SCOPED_TRACE(std::string(to_string(operation)));
     LabSpec spec;
     spec.operation = operation;
@@ -128,7 +129,7 @@ TEST_F(LabOnGpu, OverlappedCopiesHaveADeviceTimeOfTheirOwn) {
   EXPECT_LT(overlapped.copy_s, serial.copy_s) << "the part that the compute does not hide";
 }
 
-// The compiled kernel uses short polynomials where arguments are small: as exact as the library's sine.
+// The one kernel uses a short polynomial from the second level on: as exact as the library's sine.
 TEST_F(LabOnGpu, FusedSinesAreAsExactAsOpByOp) {
   for (int depth : {1, 2, 4, 17, 64}) {
     LabSpec spec;
@@ -183,7 +184,7 @@ TEST_F(LabOnGpu, EveryPointHasTheTraceThatItCameFrom) {
   struct Quiet : LabSink {
   } sink;
   std::atomic<bool> cancel{false};
-  const LabResult result = app::run_recorded_lab(spec, path, cancel, sink);
+  const LabResult result = app::run_sweep(spec, path, cancel, sink);
   prof::RunFileReader reader(path);
   prof::Trace trace = reader.trace();
   reader.fill(trace);
@@ -201,7 +202,7 @@ LabResult recorded(const LabSpec& spec, const std::string& path) {
   struct Quiet : LabSink {
   } sink;
   std::atomic<bool> cancel{false};
-  return app::run_recorded_lab(spec, path, cancel, sink);
+  return app::run_sweep(spec, path, cancel, sink);
 }
 
 // Spans of the process that made the first call.
@@ -261,15 +262,13 @@ TEST_F(LabOnGpu, AGraphOfTheSingleOperationsSavesTheirLaunches) {
   for (const LabPoint& p : points) ASSERT_TRUE(p.ok) << p.note;
   EXPECT_LT(points[1].median_s, points[0].median_s);
   EXPECT_EQ(points[1].note, "16 kernels in one launch");
-  EXPECT_THAT(points[2].note, testing::StartsWith("compiled in "));
 }
 
 // The same kernels as op by op, so the same traffic: only launches are saved.
 TEST_F(LabOnGpu, AGraphOfTheSingleOperationsRunsTheSameKernels) {
   const std::string path = test::own_file("graph.wsrun");
   LabSpec spec;
-  spec.operation = Operation::Expression;
-  spec.expression = "sin(sin(x))*2+y";
+  spec.operation = Operation::Sine;
   spec.sizes = {1 << 16};
   spec.ways = {Way::GpuOpByOp, Way::GpuGraphOps, Way::GpuResident};
   spec.seconds_per_point = 0.05;
@@ -279,26 +278,78 @@ TEST_F(LabOnGpu, AGraphOfTheSingleOperationsRunsTheSameKernels) {
   prof::Trace trace = reader.trace();
   reader.fill(trace);
   const size_t alone = spans_of(trace, prof::SpanKind::Kernel, result.points[0].recorded);
-  EXPECT_EQ(alone, 3 * 4u) << "two sines, a product with a number and a sum, in three calls";
+  EXPECT_EQ(alone, 3 * 4u) << "four sines, in three calls";
   EXPECT_EQ(spans_of(trace, prof::SpanKind::Kernel, result.points[1].recorded), alone);
   const Recorded always{0, 0, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
   EXPECT_EQ(spans_of(trace, prof::SpanKind::Kernel, always), 2 * alone + 3) << "a point was measured under tracing";
 }
 
-// Conditioning is the expression's, not the kernel's: none of these is called wrong, in any way of running.
-TEST_F(LabOnGpu, RoundingOfExpressionsIsNotTakenForAWrongResult) {
-  LabSpec spec;
-  spec.operation = Operation::Expression;
-  spec.sizes = {1000, 100003};
-  for (Way way : ways_of(spec.operation))
-    if (way != Way::GpuCold) spec.ways.push_back(way);
-  for (const char* text : {"x - sin(x)", "exp(x*30) - exp(y*30)", "1/(x-y)", "log(abs(x))", "pow(abs(x), y*5)",
-                           "1e30*1e30*abs(x)", "2-x", "1/(3+x*x)", "pow(2,x)", "3*2", "pi", "y", "sin(1e4*x)",
-                           "tanh(3*x) - sigmoid(y)/(y*y+0.001)", "cos(x*y) - 1"}) {
-    spec.expression = text;
-    for (const LabPoint& p : sweep(spec).points)
-      EXPECT_TRUE(p.ok) << text << ", " << info(p.way).name << ": " << p.note;
+const std::vector<std::string> kChecking{WARPSIGHT_PROGRAM, "kernel", "check-inside"};
+
+KernelChecks checked(const LabSpec& spec) {
+  return app::check_lab_kernels(spec, [](int, const std::string&) { return true; }, kChecking);
+}
+
+std::vector<LabPoint> measured(const LabSpec& spec, const KernelChecks& checks) {
+  struct Quiet : LabSink {
+  } sink;
+  const std::atomic<bool> cancel{false};
+  return run_lab(spec, cancel, sink, {}, checks).points;
+}
+
+// Sizes on both sides of the limit up to which each value is compared.
+TEST_F(LabOnGpu, FirstVersionsOfAPersonsKernelsAreRightAndTimed) {
+  for (const Operation operation : {Operation::MatMul, Operation::Sine, Operation::Add, Operation::Reduce, Operation::Softmax, Operation::Copy}) {
+    SCOPED_TRACE(std::string(to_string(operation)));
+    LabSpec spec;
+    spec.operation = operation, spec.seconds_per_point = 0.05;
+    spec.sizes = operation == Operation::MatMul ? std::vector<int64_t>{3, 256, 1024} : std::vector<int64_t>{7, 4096, 1 << 21};
+    spec.ways = {Way::GpuResident};
+    spec.kernels = {{"first.cu", own::first_version(kernel_contract(spec, 4096))}};
+    const auto points = measured(spec, checked(spec));
+    ASSERT_EQ(points.size(), 6u);
+    for (const LabPoint& p : points) {
+      EXPECT_TRUE(p.ok) << info(p.way).name << " " << p.size << ": " << p.note;
+      if (is_own(p.way)) {
+        EXPECT_THAT(p.note, testing::StartsWith("your kernel: "));
+      }
+    }
   }
+}
+
+TEST_F(LabOnGpu, AWrongKernelIsNotTimedAndTheRestIs) {
+  LabSpec spec;
+  spec.operation = Operation::Add, spec.seconds_per_point = 0.05;
+  spec.sizes = {1024, 1 << 21};
+  spec.ways = {Way::GpuResident};
+  const std::string right = own::first_version(kernel_contract(spec, 1024));
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = right;
+    const size_t at = text.find(from);
+    EXPECT_NE(at, text.npos) << from;
+    return text.replace(at, from.size(), to);
+  };
+  const std::string bounds = "  if (i >= c_rows * c_cols) return;\n";
+  spec.kernels = {{"minus.cu", with("float(a[i]) +", "float(a[i]) -")},
+                  {"endless.cu", with(bounds, bounds + "  while (true) asm volatile(\"\");\n")},
+                  {"outside.cu", with(bounds, "  if (i == 0) c[c_rows * c_cols] = 1;\n" + bounds)},
+                  {"right.cu", right}};
+  const auto points = measured(spec, checked(spec));
+  ASSERT_EQ(points.size(), 7u) << "a curve ends with its first wrong point";
+  for (const LabPoint& p : points) EXPECT_EQ(p.ok, p.way == Way::GpuResident || p.way == Way::GpuOwn4) << info(p.way).name << ": " << p.note;
+  EXPECT_THAT(points[1].note, testing::HasSubstr("and the op gives"));
+  EXPECT_THAT(points[2].note, testing::HasSubstr("does not end within"));
+  EXPECT_THAT(points[3].note, testing::HasSubstr("writes outside of c"));
+}
+
+TEST_F(LabOnGpu, AKernelThatWasNotCheckedIsNotTimed) {
+  LabSpec spec;
+  spec.sizes = {64};
+  spec.ways = {Way::GpuResident};
+  spec.kernels = {{"my.cu", own::first_version(kernel_contract(spec, 64))}};
+  const auto points = measured(spec, {});
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_THAT(points[1].note, testing::HasSubstr("was not checked"));
 }
 
 }  // namespace

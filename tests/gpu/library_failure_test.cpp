@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "engine/cuda/kernels/blas.h"
-#include "engine/cuda/workloads/compiled_expression.h"
+#include "engine/cuda/executor/own_kernel.h"
+#include "engine/workloads/lab_kernels.h"
 #include "tests/gpu/failure_support.h"
 
 namespace ws::test {
@@ -61,31 +62,22 @@ TEST(LibraryFailureGpu, EveryCallFailsOnceOnALineThatStaysOnTheMultiprocessors) 
   EXPECT_THAT(sweep(tiny_line(Launch::Graph, kPoints), cudaErrorUnknown), Contains("cudaLaunchKernelEx"));
 }
 
-TEST(LibraryFailureGpu, EveryCallFailsOnceWhileAnExpressionIsCompiled) {
+TEST(LibraryFailureGpu, EveryCallFailsOnceWhileAKernelOfAPersonIsCompiled) {
   NEEDS_GPU();
-  const auto expression = lab::Expression::parse("sin(x)*2+max(x,0.5)");
+  lab::LabSpec spec;
+  spec.operation = lab::Operation::Sine;
+  const own::KernelContract contract = lab::kernel_contract(spec, 1000);
+  const OwnKernelSource source{"my.cu", own::first_version(contract)};
   const DeviceBlock<float> x = DeviceBlock<float>::filled(1000), out = DeviceBlock<float>::filled(1000);
   const auto work = [&] {
-    const cuda::lab::CompiledExpression compiled(expression);
+    const cuda::OwnKernel compiled(contract, source);
     const cuda::Stream stream = cuda::make_stream();
-    compiled.launch(stream, x.data(), nullptr, out.data(), 1000);
+    compiled.launch(stream, std::vector<void*>{x.data(), out.data()}, {});
     CUDA_CHECK(cudaStreamSynchronize(stream));
   };
   EXPECT_THAT(fail_each_call(work, cudaErrorUnknown),
               IsSupersetOf({"nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcGetCUBINSize", "nvrtcGetCUBIN",
                             "cudaLibraryLoadData", "cudaLibraryGetKernel", "cudaLaunchKernelExC"}));
-}
-
-// A kernel that could not be compiled once is not taken for one that is there.
-TEST(LibraryFailureGpu, AnExpressionThatFailedOnceIsCompiledTheNextTime) {
-  NEEDS_GPU();
-  const auto expression = lab::Expression::parse("cos(x)-tanh(x)*0.25");
-  cuda::faults::fail_at(1);
-  EXPECT_THROW(cuda::lab::CompiledExpression::get(expression), Failure);
-  cuda::faults::fail_at(0);
-  const auto compiled = cuda::lab::CompiledExpression::get(expression);
-  ASSERT_TRUE(compiled);
-  EXPECT_EQ(compiled, cuda::lab::CompiledExpression::get(expression)) << "and then kept";
 }
 
 TEST(LibraryFailureGpu, AskingWhetherACopyHasArrivedCanFail) {

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "datasets/dataset.h"
+#include "engine/devices/device_workloads.h"
 #include "engine/devices/own_kernels.h"
 #include "engine/own_kernels/kernel_contract.h"
 #include "engine/own_kernels/kernel_versions.h"
@@ -38,24 +39,33 @@ ShapeResult fault_result(const std::string& shape, OwnKernelFault fault, const s
   return result;
 }
 
-ShapeResult check_shape(const CheckedShape& shape, const data::Dataset& data, const std::string& op, const OwnKernelSource& source) {
+using Check = std::function<OwnKernelVerdict(const std::function<void()>& ready)>;
+
+ShapeResult checked(const std::string& shape, const Check& check) {
   const auto ready = [] {
     std::printf("{}\n");
     std::fflush(stdout);
   };
   try {
-    const CheckedPlan planned = plan_of(shape.spec, data);
-    ShapeResult result{.shape = shape.name, .sentence = {}, .verdict = check_own_kernel(planned.plan, planned.model, data, op, source, ready), .failure = {}};
+    ShapeResult result{.shape = shape, .sentence = {}, .verdict = check(ready), .failure = {}};
     result.sentence = result.verdict.sentence();
     return result;
   } catch (const OwnKernelRefused& refused) {
-    return fault_result(shape.name, refused.fault, refused.what());
+    return fault_result(shape, refused.fault, refused.what());
   } catch (const CallFailure& problem) {
-    if (const OwnKernelFault fault = fault_of_call(problem.code); fault != OwnKernelFault::None) return fault_result(shape.name, fault, sentence_of(fault));
-    return {.shape = shape.name, .sentence = problem.what(), .verdict = {}, .failure = problem.what()};
+    if (const OwnKernelFault fault = fault_of_call(problem.code); fault != OwnKernelFault::None) return fault_result(shape, fault, sentence_of(fault));
+    return {.shape = shape, .sentence = problem.what(), .verdict = {}, .failure = problem.what()};
   } catch (const std::exception& problem) {
-    return {.shape = shape.name, .sentence = problem.what(), .verdict = {}, .failure = problem.what()};
+    return {.shape = shape, .sentence = problem.what(), .verdict = {}, .failure = problem.what()};
   }
+}
+
+// Prints a result for the following process. Returns whether it is good.
+bool print_checked(const std::string& shape, const Check& check) {
+  const ShapeResult result = checked(shape, check);
+  std::printf("%s\n", to_json_line(result).c_str());
+  std::fflush(stdout);
+  return result.good();
 }
 
 json to_json(const KernelToCheck& kernel) {
@@ -67,8 +77,8 @@ json to_json(const KernelToCheck& kernel) {
 // A file for the checking process, removed at the end.
 class RequestFile {
  public:
-  explicit RequestFile(const KernelToCheck& kernel) : path_((folder_.path() / "request.json").string()) {
-    prof::write_whole(path_, to_json(kernel).dump(-1, ' ', false, json::error_handler_t::replace));
+  explicit RequestFile(const json& request) : path_((folder_.path() / "request.json").string()) {
+    prof::write_whole(path_, request.dump(-1, ' ', false, json::error_handler_t::replace));
   }
   const std::string& path() const { return path_; }
 
@@ -77,19 +87,22 @@ class RequestFile {
   std::string path_;
 };
 
-KernelToCheck read_request(const std::string& file) {
-  const json request = read_json(file);
-  const JsonInput in(request, file);
+KernelToCheck read_request(const JsonInput& in) {
   KernelToCheck kernel{in.required("op").text(), in.required("file").text(), {}};
   for (const JsonInput& shape : in.required("shapes").items()) kernel.shapes.push_back({shape.at("name").text(), spec_from_json(shape.required("spec").value())});
   return kernel;
 }
 
+struct Part {
+  std::string name;
+  int launch_ms;  // for all its launches
+};
+
 // Follows the checking process, which may crash and may never end.
 class Follower {
  public:
-  Follower(const KernelToCheck& kernel, const CheckTimes& times, std::vector<std::string> program)
-      : shapes_(kernel.shapes), times_(times), request_(kernel), process_(with_request(std::move(program)), Process::Output::Captured) {}
+  Follower(std::vector<Part> parts, int load_ms, const json& request, std::vector<std::string> program)
+      : parts_(std::move(parts)), load_ms_(load_ms), request_(request), process_(with_request(std::move(program)), Process::Output::Captured) {}
   ~Follower() {
     process_.signal(SIGKILL);
     process_.wait();
@@ -100,13 +113,13 @@ class Follower {
   std::vector<ShapeResult> run(const std::function<bool(const ShapeResult&)>& arrived) {
     std::vector<ShapeResult> results;
     bool launching = false;
-    while (results.size() < shapes_.size()) {
-      const std::string line = read_line(launching);
+    while (results.size() < parts_.size()) {
+      const auto& [shape, launch_ms] = parts_[results.size()];
+      const std::string line = read_line(launching ? launch_ms : load_ms_);
       if (line == "{}") {
         launching = true;
         continue;
       }
-      const std::string& shape = shapes_[results.size()].name;
       if (line.empty()) results.push_back(ended(shape, launching));
       else results.push_back(shape_result(line));
       launching = false;
@@ -124,9 +137,9 @@ class Follower {
   }
 
   // Empty: the process ended, or it did not answer in time.
-  std::string read_line(bool launching) {
+  std::string read_line(int within_ms) {
     while (text_.find('\n') == text_.npos) {
-      const auto more = process_.output(launching ? times_.launch_ms : times_.load_ms);
+      const auto more = process_.output(within_ms);
       late_ = more && more->empty();
       if (!more || late_) return {};
       text_ += *more;
@@ -143,8 +156,8 @@ class Follower {
     return {.shape = shape, .sentence = what, .verdict = {}, .failure = what};
   }
 
-  std::vector<CheckedShape> shapes_;
-  CheckTimes times_;
+  std::vector<Part> parts_;
+  int load_ms_;
   RequestFile request_;
   Process process_;
   std::string text_;
@@ -184,19 +197,66 @@ ShapeResult shape_result(const std::string& json_line) {
 
 std::vector<ShapeResult> check_kernel(const KernelToCheck& kernel, const std::function<bool(const ShapeResult&)>& arrived, const CheckTimes& times,
                                       const std::vector<std::string>& program) {
-  return Follower(kernel, times, program).run(arrived);
+  std::vector<Part> parts;
+  for (const CheckedShape& shape : kernel.shapes) parts.push_back({shape.name, times.launch_ms});
+  return Follower(std::move(parts), times.load_ms, to_json(kernel), program).run(arrived);
+}
+
+namespace {
+
+std::string check_name(const lab::LabSpec& spec, lab::Way way, int64_t size) { return lab::label_of(spec, way) + ", " + std::to_string(size); }
+
+// One process a kernel, because a wrong one may end it.
+void check_lab_kernel_of(const lab::LabSpec& spec, lab::Way way, const std::function<bool(const std::string&)>& arrived,
+                         const std::vector<std::string>& program, lab::KernelChecks& checks) {
+  constexpr int64_t kMsForMib = 3;  // to copy the arrays there and back, and to compare them
+  const CheckTimes times;
+  std::vector<Part> parts;
+  for (const int64_t size : spec.sizes)
+    parts.push_back({check_name(spec, way, size), times.launch_ms + static_cast<int>(lab::bytes_of(spec, size) / (1 << 20) * kMsForMib)});
+  const json request{{"lab", to_json(spec)}, {"way", lab::info(way).name}};
+  const auto results = Follower(std::move(parts), times.load_ms, request, program).run([&](const ShapeResult& result) { return arrived(result.shape); });
+  for (size_t i = 0; i < results.size(); ++i)
+    checks[{way, spec.sizes[i]}] = results[i].good() ? "" : results[i].failure.empty() ? std::string(lab::kWrongKernel) + results[i].sentence : results[i].failure;
+}
+
+int check_lab_inside(const JsonInput& in) {
+  const lab::LabSpec spec = lab::lab_spec_from_json(in.required("lab").value());
+  for (size_t i = 0; i < spec.kernels.size(); ++i) {
+    const lab::Way way = lab::own_way(i);
+    if (lab::info(way).name != in.required("way").text()) continue;
+    for (const int64_t size : spec.sizes)
+      if (!print_checked(check_name(spec, way, size), [&](const auto& ready) { return check_lab_kernel(spec, way, size, ready); })) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+lab::KernelChecks check_lab_kernels(const lab::LabSpec& spec, const std::function<bool(int, const std::string&)>& arrived,
+                                    const std::vector<std::string>& program) {
+  lab::KernelChecks checks;
+  int done = 0;
+  bool goes_on = true;
+  for (size_t i = 0; i < spec.kernels.size() && goes_on; ++i)
+    check_lab_kernel_of(spec, lab::own_way(i), [&](const std::string& what) { return goes_on = arrived(++done, what); }, program, checks);
+  return checks;
 }
 
 int check_inside(const std::string& request_file) {
-  const KernelToCheck kernel = read_request(request_file);
+  const json request = read_json(request_file);
+  const JsonInput in(request, request_file);
+  if (in.at("lab").there()) return check_lab_inside(in);
+  const KernelToCheck kernel = read_request(in);
   const OwnKernelSource source = own::read_source(own::KernelChoice{kernel.op, kernel.file, {}});
   if (kernel.shapes.empty()) return 0;
   const data::Dataset data = data::load(kernel.shapes.front().spec.data);
   for (const CheckedShape& shape : kernel.shapes) {
-    const ShapeResult result = check_shape(shape, data, kernel.op, source);
-    std::printf("%s\n", to_json_line(result).c_str());
-    std::fflush(stdout);
-    if (!result.good()) return 1;
+    const auto check = [&](const std::function<void()>& ready) {
+      const CheckedPlan planned = plan_of(shape.spec, data);
+      return check_own_kernel(planned.plan, planned.model, data, kernel.op, source, ready);
+    };
+    if (!print_checked(shape.name, check)) return 1;
   }
   return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "app/core/kernels/kernel_plan.h"
 #include "engine/own_kernels/own_kernel_verdict.h"
+#include "engine/workloads/lab_kernels.h"
 
 namespace ws::app {
 
@@ -33,7 +34,11 @@ struct CheckTimes {
 // good. `arrived` gets each result; it returns false to stop the check. A kernel that crashes or never ends is a result.
 std::vector<ShapeResult> check_kernel(const KernelToCheck& kernel, const std::function<bool(const ShapeResult&)>& arrived = {},
                                       const CheckTimes& times = {}, const std::vector<std::string>& program = {});
-// The checking process: reads a KernelToCheck from a file, and prints a line for each shape. Returns
+// Checks all kernels of a laboratory sweep at its sizes, up to the first size at which one is wrong. `arrived` gets the number of checks
+// so far and what was checked; it returns false to stop.
+lab::KernelChecks check_lab_kernels(const lab::LabSpec& spec, const std::function<bool(int, const std::string&)>& arrived,
+                                    const std::vector<std::string>& program = {});
+// The checking process: reads what to check from a file, and prints a line for each shape. Returns
 // its exit code.
 int check_inside(const std::string& request_file);
 

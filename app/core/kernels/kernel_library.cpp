@@ -58,12 +58,17 @@ std::string new_kernel_name(const std::string& op) { return free_name(file_name_
 
 std::string kernel_path(const std::string& name) { return own::kernels_folder() / name; }
 
+void write_new_kernel(const std::string& file, const std::string& text) {
+  std::error_code error;
+  if (fs::exists(file, error)) throw Failure(file + ": exists already. Choose another name, or remove it first.");
+  if (const fs::path folder = fs::path(file).parent_path(); !folder.empty()) fs::create_directories(folder, error);
+  prof::write_whole(file, text);
+}
+
 std::string add_kernel_file(const std::string& path) {
   const OwnKernelSource source = own::read_source({{}, path, {}});
   const std::string name = free_name(file_name_of(fs::path(path).stem()));
-  std::error_code error;
-  fs::create_directories(own::kernels_folder(), error);
-  prof::write_whole(kernel_path(name), source.text);
+  write_new_kernel(kernel_path(name), source.text);
   return name;
 }
 

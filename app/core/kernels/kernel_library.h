@@ -16,6 +16,7 @@ std::vector<KernelFile> kernel_files();  // by name
 // A name that no file has yet, made from the op's: "bias_relu1.cu", "bias_relu1-2.cu".
 std::string new_kernel_name(const std::string& op);
 std::string kernel_path(const std::string& name);  // in the folder
+void write_new_kernel(const std::string& file, const std::string& text);  // throws Failure if the file exists
 // Copies a file that somebody shared into the folder. Returns its name there. Throws Failure.
 std::string add_kernel_file(const std::string& path);
 

@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "app/core/kernels/kernel_check_process.h"
 #include "app/core/lab/first_call.h"
 #include "app/core/runs/machine.h"
 #include "engine/devices/devices.h"
@@ -165,12 +167,28 @@ class Recorder final : public lab::LabSink {
 
 }  // namespace
 
-lab::LabResult run_recorded_lab(const lab::LabSpec& spec, const std::string& path, const std::atomic<bool>& cancel,
-                                lab::LabSink& sink) {
+namespace {
+
+lab::KernelChecks check_kernels(lab::LabSpec spec, const std::atomic<bool>& cancel, lab::LabSink& sink) {
+  if (spec.kernels.empty() || !device_info().cuda) return {};
+  if (spec.sizes.empty()) spec.sizes = lab::default_sizes(spec.operation);
+  std::ranges::sort(spec.sizes);
+  const int all = static_cast<int>(spec.sizes.size() * spec.kernels.size());
+  return check_lab_kernels(spec, [&](int done, const std::string& what) {
+    sink.progress(done, all, "checked: " + what);
+    return !cancel;
+  });
+}
+
+}  // namespace
+
+lab::LabResult run_sweep(const lab::LabSpec& spec, const std::string& path, const std::atomic<bool>& cancel, lab::LabSink& sink) {
+  lab::KernelChecks checks = check_kernels(spec, cancel, sink);
+  if (path.empty()) return lab::run_lab(spec, cancel, sink, {}, std::move(checks));
   LeftSweep left = left_sweep(spec, path).value_or(LeftSweep{});
   Recorder recorder(spec, path, sink, left);
   try {
-    lab::LabResult result = lab::run_lab(spec, cancel, recorder, std::move(left.points));
+    lab::LabResult result = lab::run_lab(spec, cancel, recorder, std::move(left.points), std::move(checks));
     recorder.finish(result, result.cancelled ? "stopped" : "finished");
     return result;
   } catch (const std::exception& failure) {

@@ -1,4 +1,4 @@
-// Runs a laboratory sweep and records its timeline in a run file, so that each point can be opened as a trace. The
+// Runs a laboratory sweep, and may record its timeline in a run file, so that each point can be opened as a trace. The
 // command line and the window share it. No Qt here.
 #pragma once
 #include <atomic>
@@ -10,10 +10,10 @@
 
 namespace ws::app {
 
-// Blocks until the sweep is over. Continues what left_sweep() finds. Throws Failure if the run file cannot be created. If a later write fails, only the
-// recording ends, and the message of the result says so.
-lab::LabResult run_recorded_lab(const lab::LabSpec& spec, const std::string& path, const std::atomic<bool>& cancel,
-                                lab::LabSink& sink);
+// Blocks until the sweep is over; `path`: the run file to record, or empty. A person's kernels are checked first, in a process of
+// their own. Continues what left_sweep() finds. Throws Failure if the run file cannot be created. If a later write fails, only
+// the recording ends, and the message of the result says so.
+lab::LabResult run_sweep(const lab::LabSpec& spec, const std::string& path, const std::atomic<bool>& cancel, lab::LabSink& sink);
 
 // What a killed sweep with these choices left in a run file: its points and their timeline.
 struct LeftSweep {

@@ -306,10 +306,8 @@ void lab_job(const JobFolder& job, const JsonInput& in, JobSender& sender, const
   LabSender sink(sender, spec);
   if (in.at("torch").flag(false))
     sink.whole(run_torch_lab(spec, torch_tools(in), stop.asked(), print_line));
-  else if (!in.at("record").flag(true))
-    sink.whole(lab::run_lab(spec, stop.asked(), sink));
   else
-    sink.whole(run_recorded_lab(spec, job.run_file(), stop.asked(), sink));
+    sink.whole(run_sweep(spec, in.at("record").flag(true) ? job.run_file() : std::string(), stop.asked(), sink));
   sender.send(ended_with(job, 0));
 }
 

@@ -384,7 +384,6 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
                   std::to_string(spec.repeats), "--warm-up", std::to_string(spec.warm_up), "--seed",
                   std::to_string(spec.seed), "--seconds", std::to_string(spec.seconds_per_point), "--sizes",
                   joined(sizes, [](int64_t n) { return std::to_string(n); }), "--out", out.string()});
-  if (spec.operation == lab::Operation::Expression) command.push_back("--expression=" + spec.expression);
   if (spec.m > 0) command.insert(command.end(), {"--m", std::to_string(spec.m)});
   if (spec.k > 0) command.insert(command.end(), {"--k", std::to_string(spec.k)});
   if (!spec.ways.empty())
@@ -397,7 +396,7 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
   lab::LabResult measured = lab::lab_result_from_json(read_output(out));
   std::string missing;  // requested ways that the script does not have
   for (const lab::Way way : spec.ways)
-    if (std::ranges::find(measured.points, way, &lab::LabPoint::way) == measured.points.end())
+    if (!lab::is_own(way) && std::ranges::find(measured.points, way, &lab::LabPoint::way) == measured.points.end())
       missing += (missing.empty() ? "" : ", ") + std::string(lab::info(way).name);
   if (!missing.empty() && !measured.cancelled) measured.message = "PyTorch's sweep has no " + missing + ".";
   measured.spec = spec;

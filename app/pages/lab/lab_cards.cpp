@@ -56,7 +56,7 @@ void LabCards::paintCrossovers() {
     p_.setPen(QPen(theme().quiet, 1, Qt::DotLine));
     p_.drawLine(at, QPointF(at.x(), f_.plot.bottom()));
     const QString head = QObject::tr("N = %1").arg(lab_size_text(c.size)),
-                  text = QObject::tr("%1 overtakes %2").arg(lab_label(c.faster_above), lab_label(c.slower_below));
+                  text = QObject::tr("%1 overtakes %2").arg(lab_label(c.faster_above, s_.shown[0].result.spec), lab_label(c.slower_below, s_.shown[0].result.spec));
     const double width = std::max(QFontMetricsF(ui_font(11)).horizontalAdvance(text), 60.0) + 18;
     const QRectF card = besidePlace(at, {width, 38}, taken);
     taken.push_back(card);

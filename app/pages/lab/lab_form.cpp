@@ -2,21 +2,21 @@
 
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDialog>
-#include <QDialogButtonBox>
 #include <QEvent>
+#include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QSignalBlocker>
 #include <QSpinBox>
 #include <QVBoxLayout>
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/core/kernels/kernel_library.h"
 #include "app/core/lab/shipped_labs.h"
 #include "app/pages/lab/lab_way_style.h"
 #include "app/widgets/section.h"
@@ -24,14 +24,14 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "engine/devices/devices.h"
-#include "engine/workloads/expression_source.h"
+#include "engine/own_kernels/kernel_versions.h"
+#include "engine/workloads/lab_kernels.h"
 
 namespace ws::app {
 namespace {
 
-constexpr lab::Operation kOperations[] = {lab::Operation::MatMul, lab::Operation::Sine,   lab::Operation::Expression,
-                                          lab::Operation::Add,    lab::Operation::Reduce, lab::Operation::Softmax,
-                                          lab::Operation::Copy};
+constexpr lab::Operation kOperations[] = {lab::Operation::MatMul, lab::Operation::Sine,    lab::Operation::Add,
+                                          lab::Operation::Reduce, lab::Operation::Softmax, lab::Operation::Copy};
 
 QString operation_label(lab::Operation operation) {
   switch (operation) {
@@ -39,8 +39,6 @@ QString operation_label(lab::Operation operation) {
       return QObject::tr("matrix product");
     case lab::Operation::Sine:
       return QObject::tr("nested sine");
-    case lab::Operation::Expression:
-      return QObject::tr("your expression");
     case lab::Operation::Add:
       return QObject::tr("add");
     case lab::Operation::Reduce:
@@ -80,6 +78,7 @@ QWidget* both(QWidget* a, const QString& between, QWidget* b) {
 }
 
 constexpr size_t kMostSizes = 200;
+constexpr int kListRow = 23;
 
 // Large powers of two are easier to read in this form.
 QString size_written(int64_t size) {
@@ -137,11 +136,12 @@ void LabForm::watchEdits(QWidget& fields) {
   };
   connect(operations_, &QListWidget::currentRowChanged, this, edited);
   connect(spacing_, &SegmentedRow::picked, this, edited);
-  for (QLineEdit* field : {from_, to_, custom_, expression_}) connect(field, &QLineEdit::textEdited, this, edited);
+  for (QLineEdit* field : {from_, to_, custom_}) connect(field, &QLineEdit::textEdited, this, edited);
   for (QSpinBox* field : fields.findChildren<QSpinBox*>()) connect(field, &QSpinBox::valueChanged, this, edited);
   for (QDoubleSpinBox* field : fields.findChildren<QDoubleSpinBox*>())
     connect(field, &QDoubleSpinBox::valueChanged, this, edited);
   for (const auto& [way, check] : ways_) connect(check, &QCheckBox::toggled, this, edited);
+  connect(kernels_, &QListWidget::itemChanged, this, edited);
   connect(cold_cache_, &QCheckBox::toggled, this, edited);
 }
 
@@ -189,23 +189,16 @@ void LabForm::buildOperations(QVBoxLayout* column) {
     auto* item = new QListWidgetItem(operation_label(operation), operations_);
     item->setData(Qt::UserRole, static_cast<int>(operation));
     item->setToolTip(QString::fromUtf8(lab::explain(operation).data()));
-    item->setSizeHint({0, 23});
+    item->setSizeHint({0, kListRow});
   }
-  operations_->setFixedHeight(23 * static_cast<int>(std::size(kOperations)) + 2);
-  expression_ = new QLineEdit("sin(sin(x))*2+y", section);
+  operations_->setFixedHeight(kListRow * static_cast<int>(std::size(kOperations)) + 2);
   depth_ = new QSpinBox(section);
   depth_->setRange(1, 64);
   depth_->setValue(4);
   depth_->setButtonSymbols(QAbstractSpinBox::NoButtons);
-  auto* source = new QPushButton(tr("CUDA source…"), section);
-  source->setProperty("small", true);
-  source->setToolTip(tr("Show the kernel that is compiled from it"));
-  connect(source, &QPushButton::clicked, this, &LabForm::showSource);
-  expression_row_ = labelled(tr("of x and y"), expression_);
   depth_row_ = labelled(tr("depth"), depth_);
-  source_row_ = labelled(tr("one kernel"), source);
-  for (QWidget* widget : {static_cast<QWidget*>(operations_), expression_row_, depth_row_, source_row_})
-    section->body()->addWidget(widget);
+  section->body()->addWidget(operations_);
+  section->body()->addWidget(depth_row_);
   column->addWidget(section);
 }
 
@@ -246,6 +239,7 @@ void LabForm::buildWays(QVBoxLayout* column) {
   list->setContentsMargins(0, 2, 0, 4);
   list->setSpacing(4);
   for (const lab::WayInfo& way : lab::ways()) {
+    if (lab::is_own(way.way)) continue;
     auto* check = new QCheckBox(lab_label(way.way) + (way.pitfall ? tr(" (pitfall)") : QString()), box);
     check->setIcon(lab_way_icon(way.way));
     check->setIconSize({26, 10});
@@ -258,8 +252,23 @@ void LabForm::buildWays(QVBoxLayout* column) {
   missing_->setFont(ui_font(11));
   missing_->hide();
   list->addWidget(missing_);
+  buildKernels(list);
   section->body()->addWidget(box);
   column->addWidget(section);
+}
+
+void LabForm::buildKernels(QVBoxLayout* column) {
+  kernels_ = new QListWidget(this);
+  kernels_->setAccessibleName(tr("Your kernels"));
+  kernels_->setFrameShape(QFrame::NoFrame);
+  kernels_->setSelectionMode(QAbstractItemView::NoSelection);
+  for (auto set : {&QListWidget::setHorizontalScrollBarPolicy, &QListWidget::setVerticalScrollBarPolicy}) (kernels_->*set)(Qt::ScrollBarAlwaysOff);
+  auto* write = new QPushButton(tr("Write your own kernel"), this);
+  write->setProperty("small", true);
+  write->setToolTip(tr("Writes a first version of a CUDA kernel for this operation into your kernels. Ticked kernels are further variants."));
+  connect(write, &QPushButton::clicked, this, &LabForm::writeKernel);
+  column->addWidget(kernels_);
+  column->addWidget(write, 0, Qt::AlignLeft);
 }
 
 void LabForm::buildMeasure(QVBoxLayout* column) {
@@ -320,25 +329,44 @@ void LabForm::spacingChosen() {
   custom_row_->setVisible(custom);
 }
 
-void LabForm::showSource() {
+// The kernels of the person's library that fit the operation.
+void LabForm::showKernels() {
+  const QStringList ticked = tickedKernels();
+  const QSignalBlocker quiet(kernels_);
+  kernels_->clear();
+  const std::string fits = lab::kernel_contract(lab::LabSpec{.operation = operation()}, 1).signature();
+  for (const KernelFile& file : kernel_files()) {
+    if (file.signature != fits) continue;
+    auto* item = new QListWidgetItem(QString::fromStdString(file.name), kernels_);
+    item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsUserCheckable);
+    item->setToolTip(tr("%1 · checked against the operation before it is timed").arg(QString::fromStdString(file.meaning)));
+  }
+  tickKernels(ticked);
+  kernels_->setFixedHeight(kListRow * kernels_->count() + 2);
+  kernels_->setVisible(kernels_->count() > 0);
+}
+
+QStringList LabForm::tickedKernels() const {
+  QStringList names;
+  for (int row = 0; row < kernels_->count(); ++row)
+    if (kernels_->item(row)->checkState() == Qt::Checked) names << kernels_->item(row)->text();
+  return names;
+}
+
+void LabForm::tickKernels(const QStringList& names) {
+  for (int row = 0; row < kernels_->count(); ++row)
+    kernels_->item(row)->setCheckState(names.contains(kernels_->item(row)->text()) ? Qt::Checked : Qt::Unchecked);
+}
+
+void LabForm::writeKernel() {
   try {
-    const lab::Expression e = operation() == lab::Operation::Sine
-                                  ? lab::Expression::nested_sine(depth_->value())
-                                  : lab::Expression::parse(expression_->text().toStdString());
-    QDialog dialog(this);
-    dialog.setWindowTitle(tr("CUDA source of %1").arg(QString::fromStdString(e.text()).left(60)));
-    dialog.resize(820, 560);
-    auto* column = new QVBoxLayout(&dialog);
-    auto* text = new QPlainTextEdit(QString::fromStdString(cuda_source(e, "ws_fused_expression")), &dialog);
-    text->setReadOnly(true);
-    text->setFont(mono_font(12));
-    text->setLineWrapMode(QPlainTextEdit::NoWrap);
-    text->setAccessibleName(tr("CUDA source"));
-    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, &dialog);
-    connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
-    column->addWidget(text);
-    column->addWidget(buttons);
-    dialog.exec();
+    lab::LabSpec spec;
+    readOperation(spec);
+    const std::string path = kernel_path(new_kernel_name(spec.name));
+    write_new_kernel(path, own::first_version(lab::kernel_contract(spec, chosenSizes().front())));
+    showKernels();
+    tickKernels(tickedKernels() << QFileInfo(QString::fromStdString(path)).fileName());
+    emit said(tr("Written: %1. Change it in your editor, then press Measure.").arg(QString::fromStdString(path)));
   } catch (const Failure& failure) {
     emit said(QString::fromUtf8(failure.what()));
   }
@@ -352,9 +380,7 @@ lab::Operation LabForm::operation() const {
 void LabForm::operationChosen() {
   const lab::Operation wanted = operation();
   const bool product = wanted == lab::Operation::MatMul, gpu = whyNoGpu().isEmpty();
-  expression_row_->setVisible(wanted == lab::Operation::Expression);
   depth_row_->setVisible(wanted == lab::Operation::Sine);
-  source_row_->setVisible(wanted == lab::Operation::Expression || wanted == lab::Operation::Sine);
   shape_row_->setVisible(product);
   const auto possible = lab::ways_of(wanted);
   for (auto& [way, check] : ways_) {
@@ -364,6 +390,7 @@ void LabForm::operationChosen() {
     check->setEnabled(here);
     check->setChecked(fits && here && way != lab::Way::GpuCold);
   }
+  showKernels();
   from_->setText(product ? "16" : "2^10");
   if (product)
     to_->setText(gpu ? "4096" : "1024");
@@ -392,24 +419,29 @@ std::vector<int64_t> LabForm::chosenSizes() const {
   return sizes;
 }
 
-lab::LabSpec LabForm::spec() const {
-  lab::LabSpec spec;
+void LabForm::readOperation(lab::LabSpec& spec) const {
   spec.operation = operation();
   spec.name = lab::to_string(spec.operation);
-  spec.expression = expression_->text().toStdString();
   spec.depth = depth_->value();
   if (spec.operation == lab::Operation::MatMul) spec.m = m_->value(), spec.k = k_->value();
+}
+
+lab::LabSpec LabForm::spec() const {
+  lab::LabSpec spec;
+  readOperation(spec);
   spec.repeats = repeats_->value();
   spec.warm_up = warm_up_->value();
   spec.seconds_per_point = seconds_->value();
   spec.longest_call_s = longest_->value();
   spec.seed = static_cast<uint64_t>(seed_->value());
   spec.cold_cache = cold_cache_->isChecked();
-  if (spec.operation == lab::Operation::Expression) lab::Expression::parse(spec.expression);
   spec.sizes = chosenSizes();
   for (const auto& [way, check] : ways_)
     if (check->isVisibleTo(this) && check->isChecked()) spec.ways.push_back(way);
-  if (spec.ways.empty()) throw Failure("Tick at least one variant.");
+  for (const QString& name : tickedKernels())
+    spec.kernels.push_back({name.toStdString(), own::read_source({{}, kernel_path(name.toStdString()), {}}).text});
+  if (spec.kernels.size() > lab::kMostKernels) throw Failure("Tick at most four of your kernels.");
+  if (spec.ways.empty()) throw Failure("Tick at least one built-in variant.");
   return spec;
 }
 
@@ -420,7 +452,6 @@ void LabForm::setSpec(const lab::LabSpec& spec) {
   for (int row = 0; row < operations_->count(); ++row)
     if (operations_->item(row)->data(Qt::UserRole).toInt() == static_cast<int>(spec.operation))
       operations_->setCurrentRow(row);
-  expression_->setText(QString::fromStdString(spec.expression));
   depth_->setValue(spec.depth);
   m_->setValue(static_cast<int>(spec.m));
   k_->setValue(static_cast<int>(spec.k));
@@ -430,6 +461,9 @@ void LabForm::setSpec(const lab::LabSpec& spec) {
   longest_->setValue(spec.longest_call_s);
   seed_->setValue(static_cast<double>(spec.seed));
   cold_cache_->setChecked(spec.cold_cache);
+  QStringList kernels;
+  for (const OwnKernelSource& kernel : spec.kernels) kernels << QFileInfo(QString::fromStdString(kernel.file)).fileName();
+  tickKernels(kernels);
   bool doubling = true;
   for (size_t i = 1; i < spec.sizes.size(); ++i) doubling = doubling && spec.sizes[i] == 2 * spec.sizes[i - 1];
   QStringList sizes;
@@ -463,6 +497,7 @@ void LabForm::loadPreset(int index) {
 void LabForm::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   prepare();
+  showKernels();  // the library may have changed
 }
 
 void LabForm::changeEvent(QEvent* event) {

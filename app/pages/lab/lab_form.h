@@ -23,7 +23,7 @@ class LabForm : public QWidget {
   Q_OBJECT
  public:
   explicit LabForm(QWidget* parent = nullptr);
-  lab::LabSpec spec() const;  // throws Failure for a wrong expression or size
+  lab::LabSpec spec() const;  // throws Failure for a wrong size or too many kernels
   void setSpec(const lab::LabSpec& spec);
   bool recordsPoints() const;
   void setGpu(bool there, const QString& why_not);  // of the other machine that measures
@@ -46,6 +46,7 @@ class LabForm : public QWidget {
   void buildOperations(QVBoxLayout* column);
   void buildSizes(QVBoxLayout* column);
   void buildWays(QVBoxLayout* column);
+  void buildKernels(QVBoxLayout* column);
   void buildMeasure(QVBoxLayout* column);
   void buildLimits();
   lab::Operation operation() const;
@@ -54,17 +55,21 @@ class LabForm : public QWidget {
   void setWhyNoGpu(const std::optional<QString>& why);
   void showMissing();
   void spacingChosen();
-  void showSource();
+  void showKernels();
+  QStringList tickedKernels() const;
+  void tickKernels(const QStringList& names);
+  void writeKernel();
+  void readOperation(lab::LabSpec& spec) const;
   void loadPreset(int index);
   void watchEdits(QWidget& fields);
 
-  QListWidget* operations_;
-  QLineEdit *from_, *to_, *custom_, *expression_;
+  QListWidget *operations_, *kernels_;
+  QLineEdit *from_, *to_, *custom_;
   QSpinBox *depth_, *m_, *k_, *repeats_, *warm_up_;
   QDoubleSpinBox *seconds_, *longest_, *seed_;
   SegmentedRow *spacing_, *clock_;
   QCheckBox *cold_cache_, *record_;
-  QWidget *expression_row_, *depth_row_, *source_row_, *range_row_, *custom_row_, *shape_row_;
+  QWidget *depth_row_, *range_row_, *custom_row_, *shape_row_;
   std::map<lab::Way, QCheckBox*> ways_;
   QLabel* missing_;
   QComboBox* presets_;

@@ -130,8 +130,7 @@ void LabJob::startHere() {
       if (!file.empty()) QFile::rename(part_of(path), path);
     });
     Forward sink(this, side);
-    *whole = file.empty() ? lab::run_lab(spec, *side.cancelled(), sink)
-                          : run_recorded_lab(spec, file, *side.cancelled(), sink);
+    *whole = run_sweep(spec, file, *side.cancelled(), sink);
   };
   job_.start(work, [this, whole](const QString& problem) {
     if (problem.isEmpty()) result_ = *whole;

@@ -39,8 +39,6 @@ QString operation_title(const lab::LabSpec& spec) {
       return QObject::tr("Time of one matrix product");
     case lab::Operation::Sine:
       return QObject::tr("Time of a sine nested %1 deep").arg(spec.depth);
-    case lab::Operation::Expression:
-      return QObject::tr("Time of %1").arg(QString::fromStdString(spec.expression).left(40));
     case lab::Operation::Add:
       return QObject::tr("Time of one addition");
     case lab::Operation::Reduce:
@@ -287,7 +285,7 @@ void LabResults::showCrossovers() {
   }
   for (int row = 0; row < crossovers_->rowCount(); ++row) {
     const lab::Crossover& c = found[static_cast<size_t>(row)];
-    const QString cells[] = {lab_short_label(c.slower_below), lab_short_label(c.faster_above), lab_size_text(c.size),
+    const QString cells[] = {lab_short_label(c.slower_below, shown_[0].result.spec), lab_short_label(c.faster_above, shown_[0].result.spec), lab_size_text(c.size),
                              time_axis_text(c.seconds * 1e6),
                              significant_text(last_time(c.slower_below) / last_time(c.faster_above)) + "×"};
     for (int column = 0; column < 5; ++column) {

@@ -17,7 +17,7 @@ QString end_note(const lab::LabResult& result, lab::Way way) {
     if (p.way != way) continue;
     if (!p.ok && p.note.find("largest that fits") != std::string::npos)
       return QObject::tr("%1 does not fit").arg(lab_size_text(static_cast<double>(p.size)));
-    if (!p.ok && p.note.starts_with(lab::kWrong))
+    if (!p.ok && (p.note.starts_with(lab::kWrong) || p.note.starts_with(lab::kWrongKernel)))
       return QObject::tr("wrong at %1").arg(lab_size_text(static_cast<double>(p.size)));
     if (!p.ok && p.note.find("left out") != std::string::npos) return QObject::tr("then too slow");
     if (!p.ok) return QObject::tr("ended by an error");
@@ -41,10 +41,10 @@ void add_curves(LabScene& scene, size_t index) {
   const LabShown& shown = scene.shown[index];
   for (const lab::WayInfo& way : lab::ways()) {
     if (way.pitfall && scene.axis != LabAxis::Time) continue;  // its work was not waited for, so it has no throughput
-    LabCurve curve{.way = way.way, .label = lab_label(way.way)};
+    LabCurve curve{.way = way.way, .label = lab_label(way.way, shown.result.spec)};
     curve.pitfall = way.pitfall;
     curve.shown = index;
-    if (index > 0) curve.label = QObject::tr("%1: %2").arg(shown.name, lab_short_label(way.way));
+    if (index > 0) curve.label = QObject::tr("%1: %2").arg(shown.name, lab_short_label(way.way, shown.result.spec));
     curve.end_note = end_note(shown.result, way.way);
     for (const lab::LabPoint& p : shown.result.points) {
       const bool events = by_events(scene, p);

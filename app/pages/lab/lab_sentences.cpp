@@ -15,6 +15,8 @@ using lab::Way;
 
 QString time_text(double seconds) { return time_axis_text(seconds * 1e6); }
 
+double time_on_gpu(const LabPoint& p) { return p.device_s > 0 ? p.device_s : p.median_s; }
+
 struct Pair {
   const LabPoint* a;
   const LabPoint* b;
@@ -91,11 +93,18 @@ QString cold_finding(const lab::LabResult& result) {
            time_text(pair->b->median_s));
 }
 
-QString compile_finding(const lab::LabResult& result) {
-  for (const LabPoint& p : result.points)
-    if (p.ok && p.note.starts_with("compiled in"))
-      return QObject::tr("The expression was %1, once for all sizes.").arg(QString::fromStdString(p.note));
-  return {};
+// Each of a person's kernels beside the built-in one.
+QStringList own_findings(const lab::LabResult& result) {
+  QStringList lines;
+  for (size_t i = 0; i < result.spec.kernels.size(); ++i) {
+    const auto pair = last_common(result, lab::own_way(i), Way::GpuResident);
+    if (!pair) continue;
+    const double own = time_on_gpu(*pair->a), built_in = time_on_gpu(*pair->b);
+    lines << QObject::tr("At N = %1, %2 takes %3 and the built-in kernel %4: %5 of its speed.")
+                 .arg(lab_size_text(static_cast<double>(pair->a->size)), lab_short_label(pair->a->way, result.spec), time_text(own),
+                      time_text(built_in), significant_text(built_in / own) + "×");
+  }
+  return lines;
 }
 
 // tf32 and fp16 round their inputs, so their errors are of another kind.
@@ -117,7 +126,7 @@ QString error_finding(const lab::LabResult& result) {
 QStringList troubles(const lab::LabResult& result) {
   QStringList lines;
   for (const LabPoint& p : result.points)
-    if (!p.ok && lines.size() < 3) lines << lab_label(p.way) + ": " + QString::fromStdString(p.note);
+    if (!p.ok && lines.size() < 3) lines << lab_label(p.way, result.spec) + ": " + QString::fromStdString(p.note);
   return lines;
 }
 
@@ -144,10 +153,9 @@ QStringList lab_findings(const lab::LabResult& result) {
       gain_finding(result, Way::GpuPinned, Way::GpuOverlap,
                    QObject::tr("At N = %1: %2 with copies one after another, %3 overlapped, %4× faster.")),
       cold_finding(result),
-      compile_finding(result),
       error_finding(result)};
   if (!lines.front().isEmpty()) lines << QObject::tr("Measured on %1.").arg(lab_machine(result));  // else it is the headline
-  lines += troubles(result);
+  lines += own_findings(result) + troubles(result);
   for (const std::string& text : {result.message, result.unsaved}) lines << QString::fromStdString(text);
   lines.removeAll(QString());
   return lines;

@@ -20,7 +20,7 @@ std::vector<LabShare> lab_shares(const lab::LabResult& result, int64_t size) {
   std::vector<LabShare> shares;
   for (const lab::LabPoint& p : result.points) {
     if (p.size != size || !p.ok || p.median_s <= 0 || lab::info(p.way).pitfall || p.way == lab::Way::GpuCold) continue;
-    LabShare share{.way = p.way, .seconds = p.median_s};
+    LabShare share{.way = p.way, .label = lab_label(p.way, result.spec), .seconds = p.median_s};
     const double all = std::max(p.median_s, p.copy_s + p.compute_s);
     share.copy = p.copy_s / all, share.compute = p.compute_s / all;
     share.rest = 1 - share.copy - share.compute;
@@ -40,7 +40,7 @@ void LabShareView::setShares(std::vector<LabShare> shares, lab::Operation operat
   operation_ = operation;
   QStringList lines;
   for (const LabShare& s : shares_)
-    lines << tr("%1: copies %2, compute %3").arg(lab_label(s.way), percent_text(s.copy), percent_text(s.compute));
+    lines << tr("%1: copies %2, compute %3").arg(s.label, percent_text(s.copy), percent_text(s.compute));
   setAccessibleDescription(lines.join("; "));
   update();
 }
@@ -101,7 +101,7 @@ void LabShareView::paintEvent(QPaintEvent*) {
     painter.setFont(ui_font(11));
     painter.setPen(lab_colour(share.way));
     painter.drawText(QRectF(12, y, kLabel - 4, step), Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(lab_label(share.way), Qt::ElideRight, int(kLabel) - 4));
+                     painter.fontMetrics().elidedText(share.label, Qt::ElideRight, int(kLabel) - 4));
     const double left = 12 + kLabel, right = width() - kTime - 14;
     painter.setFont(ui_font(10.5, 500));
     if (right > left + 20) paintBar(painter, QRectF(left, y + 2, right - left, std::max(6.0, step - 5)), share);

@@ -10,6 +10,7 @@ namespace ws::app {
 
 struct LabShare {
   lab::Way way{};
+  QString label;
   double copy = 0, compute = 0, rest = 0;  // shares of the host's time; they sum to 1
   double seconds = 0;
   bool known = true;  // false if copies and compute overlap

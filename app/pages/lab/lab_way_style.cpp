@@ -15,10 +15,7 @@ QString lab_size_text(double size) {
   return count_text(n);
 }
 
-QString lab_label(lab::Way way) {
-  const auto label = lab::info(way).label;
-  return QString::fromUtf8(label.data(), static_cast<int>(label.size()));
-}
+QString lab_label(lab::Way way, const lab::LabSpec& spec) { return QString::fromStdString(lab::label_of(spec, way)); }
 
 QColor lab_colour(lab::Way way) {
   const Theme& t = theme();
@@ -48,20 +45,28 @@ QColor lab_colour(lab::Way way) {
       return t.run[4];
     case lab::Way::GpuCold:
       return t.quiet;
+    case lab::Way::GpuOwn:
+    case lab::Way::GpuOwn2:
+    case lab::Way::GpuOwn3:
+    case lab::Way::GpuOwn4:
+      return t.text;
   }
   return t.text;
 }
 
-QString lab_short_label(lab::Way way) {
-  const QString label = lab_label(way);
+QString lab_short_label(lab::Way way, const lab::LabSpec& spec) {
+  const QString label = lab_label(way, spec);
   return label.startsWith("GPU, ") ? label.mid(5) : label;
 }
 
 QPen lab_pen(lab::Way way, double width) {
   QPen pen(lab_colour(way), width);
   if (lab::info(way).pitfall) pen.setDashPattern({6 / width, 4 / width});
-  if (way == lab::Way::GpuGraph || way == lab::Way::GpuGraphOps || way == lab::Way::GpuFp16)
-    pen.setDashPattern({10 / width, 2.5 / width, 2 / width, 2.5 / width});
+  const bool second = way == lab::Way::GpuGraph || way == lab::Way::GpuGraphOps || way == lab::Way::GpuFp16;
+  QList<qreal> pattern{10 / width, 2.5 / width};
+  for (int dots = second ? 1 : lab::is_own(way) ? static_cast<int>(way) - static_cast<int>(lab::Way::GpuOwn) : 0; dots > 0; --dots)
+    pattern << 2 / width << 2.5 / width;
+  if (pattern.size() > 2) pen.setDashPattern(pattern);
   return pen;
 }
 

@@ -31,8 +31,26 @@ constexpr const char* kFiller =
 
 }  // namespace
 
+GuardedKernel::GuardedKernel(const own::KernelContract& contract, const OwnKernelSource& source) : kernel_(contract, source) {
+  for (const own::Operand& o : contract.operands) {
+    const auto bytes = static_cast<size_t>(o.elements() * size_of(o.type));
+    blocks_.push_back(DeviceBlock<char>::filled(bytes + 2 * guard_of(bytes), 0));
+  }
+  kernel_.take_all_shared_memory();
+  const int compute = 10 * device_attribute(cudaDevAttrComputeCapabilityMajor) + device_attribute(cudaDevAttrComputeCapabilityMinor);
+  const std::vector<char> code = compile_to_cubin(kFiller, "fill.cu", {"--gpu-architecture=sm_" + std::to_string(compute)}, "the check's own kernel");
+  CUDA_CHECK(cudaLibraryLoadData(helpers_.out(), code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  CUDA_CHECK(cudaLibraryGetKernel(&fill_, helpers_, "fill"));
+  CUDA_CHECK(cudaLibraryGetKernel(&nothing_, helpers_, "nothing"));
+}
+
+char* GuardedKernel::address(size_t operand) const {
+  const own::Operand& o = contract().operands[operand];
+  return blocks_[operand].data() + guard_of(static_cast<size_t>(o.elements() * size_of(o.type)));
+}
+
 OwnKernelBench::OwnKernelBench(const Plan& plan, const Model& model, const data::Dataset& data, size_t op, const OwnKernelSource& source, double rate)
-    : op_(op), kernel_(own::contract_of(plan, op), source), clock_(DeviceBlock<StepClock>::filled(1, 0)),
+    : GuardedKernel(own::contract_of(plan, op), source), op_(op), clock_(DeviceBlock<StepClock>::filled(1, 0)),
       rate_(DeviceBlock<float>::filled(1, 0)), sums_(DeviceBlock<float>::filled(4, 0)) {
   const auto given = static_cast<float>(rate);
   CUDA_CHECK(cudaMemcpy(rate_.data(), &given, sizeof given, cudaMemcpyHostToDevice));
@@ -40,25 +58,13 @@ OwnKernelBench::OwnKernelBench(const Plan& plan, const Model& model, const data:
   bound_.plan = plan;
   bound_.address.assign(plan.buffers.size(), nullptr);
   for (const Op& each : plan.ops) bound_.items.push_back(each.kind == OpKind::Update || each.kind == OpKind::UpdateAll ? update_items(plan, each) : std::vector<UpdateItem>{});
-  for (const own::Operand& o : contract().operands) {
-    const auto bytes = static_cast<size_t>(o.elements() * size_of(o.type));
-    blocks_.push_back(DeviceBlock<char>::filled(bytes + 2 * guard_of(bytes), 0));
-    bound_.address[index(o.buffer)] = blocks_.back().data() + guard_of(bytes);
-  }
+  for (size_t i = 0; i < contract().operands.size(); ++i) bound_.address[index(contract().operands[i].buffer)] = address(i);
   if (plan.ops[op].kind == OpKind::MatMul) prepare(place_.blas, plan.spec.exec.matmul, product_of(launching(), plan.ops[op]));
-  kernel_.take_all_shared_memory();
-  const int compute = 10 * device_attribute(cudaDevAttrComputeCapabilityMajor) + device_attribute(cudaDevAttrComputeCapabilityMinor);
-  const std::vector<char> code = compile_to_cubin(kFiller, "fill.cu", {"--gpu-architecture=sm_" + std::to_string(compute)}, "the check's own kernel");
-  CUDA_CHECK(cudaLibraryLoadData(filler_.out(), code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
-  CUDA_CHECK(cudaLibraryGetKernel(&fill_, filler_, "fill"));
-  CUDA_CHECK(cudaLibraryGetKernel(&nothing_, filler_, "nothing"));
 }
 
-Launching OwnKernelBench::launching() {
-  return {bound_, {place_.stream.get()}, {clock_.data(), 0, rate_.data(), sums_.data(), 1}, place_.blas, {place_.scratch.data()}, place_.storage, 1, true};
-}
+Launching OwnKernelBench::launching() { return {bound_, {stream_.get()}, at(), place_.blas, {place_.scratch.data()}, place_.storage, 1, true}; }
 
-void OwnKernelBench::place_operands(const std::vector<own::Bytes>& operands, unsigned char guard) {
+void GuardedKernel::place_operands(const std::vector<own::Bytes>& operands, unsigned char guard) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const size_t bytes = operands[i].size();
     CUDA_CHECK(cudaMemset(blocks_[i].data(), guard, bytes + 2 * guard_of(bytes)));
@@ -66,7 +72,7 @@ void OwnKernelBench::place_operands(const std::vector<own::Bytes>& operands, uns
   }
 }
 
-void OwnKernelBench::fill_shared_memory(unsigned char with) {
+void GuardedKernel::fill_shared_memory(unsigned char with) {
   const int bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   CUDA_CHECK(cudaFuncSetAttribute(fill_, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   unsigned value = 0x01010101u * with;
@@ -76,22 +82,22 @@ void OwnKernelBench::fill_shared_memory(unsigned char with) {
   config.gridDim = dim3(static_cast<unsigned>(2 * device_attribute(cudaDevAttrMultiProcessorCount)));
   config.blockDim = dim3(1024);
   config.dynamicSmemBytes = static_cast<size_t>(bytes);
-  config.stream = place_.stream;
+  config.stream = stream_;
   CUDA_CHECK(cudaLaunchKernelExC(&config, fill_, arguments));
 }
 
-void OwnKernelBench::launch_own() {
+void GuardedKernel::launch_own() {
   std::vector<void*> addresses;
-  for (const own::Operand& o : contract().operands) addresses.push_back(bound_.address[index(o.buffer)]);
-  kernel_.launch(place_.stream, addresses, launching().at);
+  for (size_t i = 0; i < blocks_.size(); ++i) addresses.push_back(address(i));
+  kernel_.launch(stream_, addresses, at());
 }
 
-own::LaunchResult OwnKernelBench::launch(const std::vector<own::Bytes>& operands, const own::LaunchState& state) {
+own::LaunchResult GuardedKernel::launch(const std::vector<own::Bytes>& operands, const own::LaunchState& state) {
   place_operands(operands, state.guard);
   fill_shared_memory(state.scratch);
   CUDA_CHECK(cudaDeviceSynchronize());
   launch_own();
-  CUDA_CHECK(cudaStreamSynchronize(place_.stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream_));
   own::LaunchResult result;
   for (size_t i = 0; i < operands.size(); ++i) {
     const size_t bytes = operands[i].size(), guard = guard_of(bytes);
@@ -105,9 +111,9 @@ own::LaunchResult OwnKernelBench::launch(const std::vector<own::Bytes>& operands
 std::vector<own::Bytes> OwnKernelBench::built_in(const std::vector<own::Bytes>& operands) {
   place_operands(operands, 0);
   launch_op(launching(), op_);
-  CUDA_CHECK(cudaStreamSynchronize(place_.stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream_));
   std::vector<own::Bytes> results;
-  for (size_t i = 0; i < operands.size(); ++i) results.push_back(download(blocks_[i].data() + guard_of(operands[i].size()), operands[i].size()));
+  for (size_t i = 0; i < operands.size(); ++i) results.push_back(download(address(i), operands[i].size()));
   return results;
 }
 
@@ -122,7 +128,7 @@ double OwnKernelBench::empty_us() {
   return time([this] {
     cudaLaunchConfig_t config{};
     config.gridDim = config.blockDim = dim3(1);
-    config.stream = place_.stream;
+    config.stream = stream_;
     CUDA_CHECK(cudaLaunchKernelExC(&config, nothing_, nullptr));
   });
 }
@@ -131,16 +137,16 @@ double OwnKernelBench::empty_us() {
 double OwnKernelBench::time(const std::function<void()>& launch) {
   Handle<cudaGraph_t, cudaGraphDestroy> graph;
   GraphExec exec;
-  CUDA_CHECK(cudaStreamBeginCapture(place_.stream, cudaStreamCaptureModeThreadLocal));
+  CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
   for (int each = 0; each < kEach; ++each) launch();
-  CUDA_CHECK(cudaStreamEndCapture(place_.stream, graph.out()));
+  CUDA_CHECK(cudaStreamEndCapture(stream_, graph.out()));
   CUDA_CHECK(cudaGraphInstantiate(exec.out(), graph, 0));
   std::vector<double> us;
   const Event begin = make_timed_event(), end = make_timed_event();
   for (int i = 0; i < kTimes; ++i) {
-    CUDA_CHECK(cudaEventRecord(begin, place_.stream));
-    CUDA_CHECK(cudaGraphLaunch(exec, place_.stream));
-    CUDA_CHECK(cudaEventRecord(end, place_.stream));
+    CUDA_CHECK(cudaEventRecord(begin, stream_));
+    CUDA_CHECK(cudaGraphLaunch(exec, stream_));
+    CUDA_CHECK(cudaEventRecord(end, stream_));
     CUDA_CHECK(cudaEventSynchronize(end));
     float ms = 0;
     CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));

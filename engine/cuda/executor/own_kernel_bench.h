@@ -11,33 +11,50 @@
 
 namespace ws::cuda {
 
-class OwnKernelBench final : public own::KernelBench {
+// Launches a kernel on guarded memory.
+class GuardedKernel : public own::KernelBench {
  public:
-  // Throws OwnKernelRefused if the kernel does not compile or cannot be launched. `rate`: the learning rate of an update.
-  OwnKernelBench(const Plan& plan, const Model& model, const data::Dataset& data, size_t op, const OwnKernelSource& source, double rate);
+  // Throws OwnKernelRefused if the kernel does not compile or cannot be launched.
+  GuardedKernel(const own::KernelContract& contract, const OwnKernelSource& source);
   own::LaunchResult launch(const std::vector<own::Bytes>& operands, const own::LaunchState& state) override;
+  const OwnKernel& kernel() const { return kernel_; }
+
+ protected:
+  const own::KernelContract& contract() const { return kernel_.contract(); }
+  char* address(size_t operand) const;
+  virtual StepAt at() const { return {}; }  // of an update
+  void place_operands(const std::vector<own::Bytes>& operands, unsigned char guard);
+  void launch_own();
+
+  Stream stream_ = make_stream();
+  Handle<cudaLibrary_t, cudaLibraryUnload> helpers_;
+  cudaKernel_t fill_ = nullptr, nothing_ = nullptr;
+
+ private:
+  void fill_shared_memory(unsigned char with);
+
+  OwnKernel kernel_;
+  std::vector<DeviceBlock<char>> blocks_;  // by operand: guard, buffer, guard
+};
+
+class OwnKernelBench final : public GuardedKernel {
+ public:
+  // `rate`: the learning rate of an update.
+  OwnKernelBench(const Plan& plan, const Model& model, const data::Dataset& data, size_t op, const OwnKernelSource& source, double rate);
   // What the built-in kernels of the op make of the same operands.
   std::vector<own::Bytes> built_in(const std::vector<own::Bytes>& operands);
   double own_us();       // of one launch, median
   double built_in_us();  // after built_in()
   double empty_us();     // of a kernel that does nothing: no launch is faster
-  const OwnKernel& kernel() const { return kernel_; }
 
  private:
-  const own::KernelContract& contract() const { return kernel_.contract(); }
+  StepAt at() const override { return {clock_.data(), 0, rate_.data(), sums_.data(), 1}; }
   Launching launching();
-  void place_operands(const std::vector<own::Bytes>& operands, unsigned char guard);
-  void launch_own();
-  void fill_shared_memory(unsigned char with);
   double time(const std::function<void()>& launch);
 
   size_t op_;
-  OwnKernel kernel_;
   Workplace place_;
   DevicePlan bound_;
-  std::vector<DeviceBlock<char>> blocks_;  // by operand: guard, buffer, guard
-  Handle<cudaLibrary_t, cudaLibraryUnload> filler_;
-  cudaKernel_t fill_ = nullptr, nothing_ = nullptr;
   DeviceBlock<StepClock> clock_;
   DeviceBlock<float> rate_, sums_;
 };

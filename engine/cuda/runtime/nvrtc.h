@@ -5,8 +5,8 @@
 
 namespace ws::cuda {
 
-// Returns machine code for the architecture in `options`. Throws CallFailure with `failed` ("the expression could not
-// be compiled for this GPU") and the first words of the compiler's message.
+// Returns machine code for the architecture in `options`. Throws CallFailure with `failed` ("the kernel could not be
+// compiled for this GPU") and the first words of the compiler's message.
 std::vector<char> compile_to_cubin(const std::string& source, const char* file_name,
                                    const std::vector<std::string>& options, const std::string& failed);
 // The same without an exception for a source that does not compile: the code is then empty. `log` has all messages.

@@ -3,12 +3,10 @@
 #include <cuda_fp16.h>
 
 #include "engine/cuda/workloads/workload_kernels.h"
-#include "profiling/base/text.h"
+#include "engine/workloads/lab_kernels.h"
 
 namespace ws::cuda::lab {
 
-using ws::lab::Expression;
-using ws::lab::Fn;
 using Kind = ws::lab::Operation;
 
 Operation::Operation(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs)
@@ -21,15 +19,10 @@ Operation::Operation(const LabSpec& spec, Way way, int64_t size, const Inputs& i
   inputs_ = DeviceBlock<float>::device(static_cast<size_t>(input_elements()));
   out_ = DeviceBlock<float>::device(static_cast<size_t>(output_elements_));
   if (spec.operation == Kind::Reduce) partials_ = DeviceBlock<float>::device(kReducePartials);
-  if (spec.operation == Kind::Sine) expression_ = std::make_unique<Expression>(Expression::nested_sine(spec.depth));
-  if (spec.operation == Kind::Expression)
-    expression_ = std::make_unique<Expression>(Expression::parse(spec.expression));
-  if (expression_ && op_by_op())
-    for (int i = 0; i < expression_->stack_depth(); ++i)
-      temps_.push_back(DeviceBlock<float>::device(static_cast<size_t>(size)));
-  if (expression_ && !op_by_op()) compiled_ = CompiledExpression::get(*expression_);
+  if (spec.operation == Kind::Sine && op_by_op()) level_ = DeviceBlock<float>::device(static_cast<size_t>(size));
+  if (const OwnKernelSource* source = ws::lab::kernel_of(spec, way)) own_ = std::make_unique<OwnKernel>(ws::lab::kernel_contract(spec, size), *source);
   upload(inputs);
-  if (spec.operation == Kind::MatMul) prepare_product();
+  if (spec.operation == Kind::MatMul && !own_) prepare_product();
 }
 
 void Operation::upload(const Inputs& inputs) {
@@ -81,6 +74,7 @@ double Operation::output_at(int64_t index) const {
 }
 
 void Operation::launch(cudaStream_t stream) {
+  if (own_) return launch_own(stream);
   if (fastest_) return fastest_->launch(stream);
   if (spec_.operation == Kind::MatMul) return matmul(Queue(stream), *blas_, Scratch{scratch_.data()}, how_, product_);
   if (spec_.operation == Kind::Reduce) return reduce(stream, first(), partials_.data(), out_.data(), size_);
@@ -93,38 +87,33 @@ void Operation::launch_chunk(cudaStream_t stream, int64_t first, int64_t count) 
     CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, this->first() + first, static_cast<size_t>(count) * sizeof(float),
                                cudaMemcpyDeviceToDevice, stream));
   } else if (spec_.operation == Kind::Add) {
-    elementwise(stream, Fn::Add, {this->first() + first}, {second() + first}, out_.data() + first, count);
+    add(stream, this->first() + first, second() + first, out_.data() + first, count);
   } else if (op_by_op()) {
-    run_step_by_step(stream, first, count);
+    launch_sines(stream, first, count);
   } else {
-    compiled_->launch(stream, this->first() + first, y_at(first), out_.data() + first, count);
+    nested_sine(stream, this->first() + first, out_.data() + first, count, spec_.depth);
   }
 }
 
-// Works like an array library: each operation reads whole arrays and writes a whole array. A constant stays a number.
-void Operation::run_step_by_step(cudaStream_t stream, int64_t first, int64_t count) {
-  std::vector<Operand> stack;
-  for (const ws::lab::Step& step : expression_->steps()) {
-    const bool last = &step == &expression_->steps().back();
-    if (const int takes = ws::lab::operands(step.fn); takes > 0) {
-      const Operand b = takes == 2 ? stack.back() : Operand{};
-      if (takes == 2) stack.pop_back();
-      float* target = last ? out_.data() + first : temps_[stack.size() - 1].data();
-      elementwise(stream, step.fn, stack.back(), b, target, count);
-      stack.back() = {target};
-      continue;
-    }
-    if (step.fn == Fn::Constant)
-      stack.push_back({nullptr, static_cast<float>(step.constant)});
-    else
-      stack.push_back({step.fn == Fn::X ? this->first() + first : y_at(first)});
-    // The expression is only x, y or a number.
-    if (last) elementwise(stream, Fn::X, stack.back(), {}, out_.data() + first, count);
+void Operation::launch_own(cudaStream_t stream) {
+  std::vector<void*> operands{first()};
+  if (has_second()) operands.push_back(second());
+  operands.push_back(out_.data());
+  own_->launch(stream, operands, {});
+}
+
+// Works like an array library: each level reads a whole array and writes a whole array.
+void Operation::launch_sines(cudaStream_t stream, int64_t first, int64_t count) {
+  const float* from = this->first() + first;
+  for (int level = 1; level <= spec_.depth; ++level) {
+    float* to = level == spec_.depth ? out_.data() + first : level_.data();
+    sine(stream, from, to, count);
+    from = to;
   }
 }
 
 std::string Operation::note() const {
-  if (compiled_) return formatted("compiled in {:.0f} ms", compiled_->compile_seconds() * 1e3);
+  if (own_) return own_->note();
   if (fastest_) return fastest_->describe();
   return product_.c ? describe(how_, product_) : "";
 }

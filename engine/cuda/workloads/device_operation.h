@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/cuda/runtime/handles.h"
+#include "engine/cuda/executor/own_kernel.h"
 #include "engine/cuda/kernels/kernels.h"
-#include "engine/cuda/workloads/compiled_expression.h"
 #include "engine/cuda/workloads/product.h"
 #include "engine/workloads/workload.h"
 
@@ -37,17 +37,15 @@ class Operation {
   void upload(const Inputs& inputs);
   void prepare_product();
   void use_half();
-  void run_step_by_step(cudaStream_t stream, int64_t first, int64_t count);
+  void launch_own(cudaStream_t stream);
+  void launch_sines(cudaStream_t stream, int64_t first, int64_t count);
   bool op_by_op() const { return way_ == Way::GpuOpByOp || way_ == Way::GpuGraphOps; }
-  const float* y_at(int64_t first) const { return has_second() ? second() + first : nullptr; }
 
   LabSpec spec_;
   Way way_;
   int64_t size_, first_elements_, second_elements_, output_elements_;
-  DeviceBlock<float> inputs_, out_, partials_;
-  std::vector<DeviceBlock<float>> temps_;  // op by op: the stack of the stack machine
-  std::unique_ptr<ws::lab::Expression> expression_;
-  std::shared_ptr<const CompiledExpression> compiled_;
+  DeviceBlock<float> inputs_, out_, partials_, level_;  // level_: between the sines, op by op
+  std::unique_ptr<OwnKernel> own_;
   std::unique_ptr<Blas> blas_;  // for the learners' kernels
   std::unique_ptr<FastestProduct> fastest_;
   DeviceBlock<char> scratch_, half_a_, half_b_, half_c_;

@@ -106,7 +106,7 @@ void find(double& ceiling, bool wanted, const std::atomic<bool>& cancel, const M
 void measure_cuda_ceilings(Ceilings& c, const LabSpec& sweep, const std::atomic<bool>& cancel) {
   const cuda::Stream stream = cuda::make_stream();
   const bool product = sweep.operation == Operation::MatMul;
-  const bool sines = sweep.operation == Operation::Sine || sweep.operation == Operation::Expression;
+  const bool sines = sweep.operation == Operation::Sine;
   const auto among = [&](Way way) { return product && std::ranges::find(sweep.ways, way) != sweep.ways.end(); };
   const bool other = product && std::ranges::any_of(sweep.ways, [](Way way) {
                        return info(way).gpu && way != Way::GpuTf32 && way != Way::GpuFp16;

@@ -7,8 +7,6 @@
 namespace ws::cuda::lab {
 namespace {
 
-using ws::lab::Fn;
-
 constexpr int kThreads = 256;
 
 int blocks_for(int64_t items) {
@@ -16,47 +14,27 @@ int blocks_for(int64_t items) {
   return static_cast<int>(std::clamp<int64_t>((items + kThreads - 1) / kThreads, 1, kMost));
 }
 
+enum class Fn { Copy, Add, Sine };
+
 template <Fn fn>
 __device__ __forceinline__ float value(float a, float b) {
   if constexpr (fn == Fn::Add) return a + b;
-  if constexpr (fn == Fn::Subtract) return a - b;
-  if constexpr (fn == Fn::Multiply) return a * b;
-  if constexpr (fn == Fn::Divide) return a / b;
-  if constexpr (fn == Fn::Negate) return -a;
-  if constexpr (fn == Fn::Sin) return sinf(a);
-  if constexpr (fn == Fn::Cos) return cosf(a);
-  if constexpr (fn == Fn::Exp) return expf(a);
-  if constexpr (fn == Fn::Log) return logf(a);
-  if constexpr (fn == Fn::Sqrt) return sqrtf(a);
-  if constexpr (fn == Fn::Tanh) return tanhf(a);
-  if constexpr (fn == Fn::Abs) return fabsf(a);
-  if constexpr (fn == Fn::Relu) return fmaxf(a, 0.0f);
-  if constexpr (fn == Fn::Sigmoid) return 1.0f / (1.0f + expf(-a));
-  if constexpr (fn == Fn::Min) return fminf(a, b);
-  if constexpr (fn == Fn::Max) return fmaxf(a, b);
-  if constexpr (fn == Fn::Pow) return powf(a, b);
+  if constexpr (fn == Fn::Sine) return sinf(a);
   return a;
 }
 
-__device__ __forceinline__ float4 four_at(const Operand& from, int64_t i) {
-  return from.array ? *reinterpret_cast<const float4*>(from.array + i)
-                    : make_float4(from.number, from.number, from.number, from.number);
-}
+__device__ __forceinline__ float4 four_at(const float* from, int64_t i) { return *reinterpret_cast<const float4*>(from + i); }
 
-__device__ __forceinline__ float one_at(const Operand& from, int64_t i) {
-  return from.array ? from.array[i] : from.number;
-}
-
-// Four elements per thread and no loop: 5 % faster on long arrays than a grid-stride loop.
+// Four elements per thread and no loop: 5 % faster on long arrays than a grid-stride loop. Functions of one operand get it twice.
 template <Fn fn>
-__global__ void elementwise_kernel(Operand a, Operand b, float* out, int64_t n) {
+__global__ void elementwise_kernel(const float* a, const float* b, float* out, int64_t n) {
   const int64_t i = 4 * (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x);
   if (i + 4 <= n) {
-    const float4 x = four_at(a, i), y = four_at(b, i);
+    const float4 x = four_at(a, i), y = fn == Fn::Add ? four_at(b, i) : x;
     *reinterpret_cast<float4*>(out + i) =
         make_float4(value<fn>(x.x, y.x), value<fn>(x.y, y.y), value<fn>(x.z, y.z), value<fn>(x.w, y.w));
   } else {
-    for (int64_t j = i; j < n; ++j) out[j] = value<fn>(one_at(a, j), one_at(b, j));
+    for (int64_t j = i; j < n; ++j) out[j] = value<fn>(a[j], b[j]);
   }
 }
 
@@ -150,7 +128,8 @@ __global__ void __launch_bounds__(32 * kSoftmaxWarps)
   }
 }
 
-// The polynomial that compiled expressions use for small arguments.
+// The best approximation of (sin x - x) / x³ in x² over |x| <= 1.0001, relative error under 1e-9: within two units in the last
+// place, and without the reduction of an argument of any size.
 __device__ __forceinline__ float short_sine(float x) {
   const float t = x * x;
   return fmaf(x * t, fmaf(fmaf(fmaf(2.69530074e-06f, t, -0.000198362104f), t, 0.008333317f), t, -0.166666672f), x);
@@ -168,8 +147,48 @@ __global__ void sine_kernel(float* out, int64_t n, int repeats) {
   if (i < n) out[i] = (v[0] + v[1]) + (v[2] + v[3]);
 }
 
+template <int count>
+__device__ __forceinline__ void nest(float (&v)[count], int depth) {
+#pragma unroll
+  for (int j = 0; j < count; ++j) v[j] = sinf(v[j]);
+  for (int level = 1; level < depth; ++level)
+#pragma unroll
+    for (int j = 0; j < count; ++j) v[j] = short_sine(v[j]);
+}
+
+// A thread has `each` groups of four elements, and reads them all before the first sine.
+template <int each>
+__global__ void nested_sine_kernel(const float* __restrict__ a, float* __restrict__ out, int64_t n, int depth) {
+  const int64_t groups = n / 4, first = int64_t{each} * blockIdx.x * blockDim.x + threadIdx.x;
+  float v[4 * each] = {};
+#pragma unroll
+  for (int k = 0; k < each; ++k)
+    if (const int64_t i = first + k * int64_t{blockDim.x}; i < groups) {
+      const float4 four = four_at(a, 4 * i);
+      v[4 * k] = four.x, v[4 * k + 1] = four.y, v[4 * k + 2] = four.z, v[4 * k + 3] = four.w;
+    }
+  nest(v, depth);
+#pragma unroll
+  for (int k = 0; k < each; ++k)
+    if (const int64_t i = first + k * int64_t{blockDim.x}; i < groups)
+      reinterpret_cast<float4*>(out)[i] = make_float4(v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]);
+  if (blockIdx.x == 0 && threadIdx.x < n % 4) {
+    float last[1] = {a[4 * groups + threadIdx.x]};
+    nest(last, depth);
+    out[4 * groups + threadIdx.x] = last[0];
+  }
+}
+
+template <int each>
+void launch_nested_sine(cudaStream_t stream, const float* a, float* out, int64_t n, int depth) {
+  constexpr int64_t kBlock = int64_t{kThreads} * 4 * each;
+  const int64_t blocks = std::max<int64_t>((n + kBlock - 1) / kBlock, 1);
+  nested_sine_kernel<each><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(a, out, n, depth);
+  CUDA_CHECK(cudaGetLastError());
+}
+
 template <Fn fn>
-void launch(cudaStream_t stream, Operand a, Operand b, float* out, int64_t n) {
+void launch(cudaStream_t stream, const float* a, const float* b, float* out, int64_t n) {
   const int64_t blocks = std::max<int64_t>((n + 4 * kThreads - 1) / (4 * kThreads), 1);
   elementwise_kernel<fn><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(a, b, out, n);
   CUDA_CHECK(cudaGetLastError());
@@ -184,20 +203,13 @@ int multiprocessors_of_the_device() {
 
 }  // namespace
 
-void elementwise(cudaStream_t stream, Fn fn, Operand a, Operand b, float* out, int64_t n) {
-  switch (fn) {
-#define WS_CASE(name) \
-  case Fn::name:      \
-    return launch<Fn::name>(stream, a, b, out, n);
-    WS_CASE(Add)
-    WS_CASE(Subtract)
-    WS_CASE(Multiply)
-    WS_CASE(Divide)
-    WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp) WS_CASE(Log) WS_CASE(Sqrt) WS_CASE(Tanh) WS_CASE(Abs)
-        WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max) WS_CASE(Pow)
-#undef WS_CASE
-            default : return launch<Fn::X>(stream, a, b, out, n);
-  }
+void add(cudaStream_t stream, const float* a, const float* b, float* out, int64_t n) { launch<Fn::Add>(stream, a, b, out, n); }
+void sine(cudaStream_t stream, const float* a, float* out, int64_t n) { launch<Fn::Sine>(stream, a, a, out, n); }
+void copy_array(cudaStream_t stream, const float* a, float* out, int64_t n) { launch<Fn::Copy>(stream, a, a, out, n); }
+
+void nested_sine(cudaStream_t stream, const float* a, float* out, int64_t n, int depth) {
+  constexpr int64_t kLong = int64_t{1} << 22;
+  return n < kLong ? launch_nested_sine<1>(stream, a, out, n, depth) : launch_nested_sine<4>(stream, a, out, n, depth);
 }
 
 void reduce(cudaStream_t stream, const float* a, float* partials, float* out, int64_t n) {
@@ -234,8 +246,6 @@ void rewrite_block(cudaStream_t stream, float* block, int64_t n, int repeats) {
   rewrite_kernel<<<kBlocks, kThreads, 0, stream>>>(reinterpret_cast<float4*>(block), n / 4, repeats);
   CUDA_CHECK(cudaGetLastError());
 }
-
-void copy_array(cudaStream_t stream, const float* a, float* out, int64_t n) { launch<Fn::X>(stream, {a}, {}, out, n); }
 
 void sine_ceiling(cudaStream_t stream, float* out, int64_t n, int repeats, bool small) {
   const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);

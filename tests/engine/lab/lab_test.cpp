@@ -11,23 +11,16 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "engine/devices/devices.h"
+#include "engine/devices/own_kernels.h"
 #include "engine/lab/ceilings.h"
-#include "engine/workloads/expression_source.h"
+#include "engine/workloads/workload.h"
 
 namespace ws::lab {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
-
-std::string refusal(std::string_view text) {
-  try {
-    Expression::parse(text);
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "";
-}
 
 // A folder for the user's cache that is gone afterwards.
 class CeilingsFile : public testing::Test {
@@ -80,116 +73,6 @@ TEST_F(CeilingsFile, MayBeImpossibleToWrite) {
   EXPECT_EQ(remembered_ceilings("A card").read_write_bytes_s, 0);
 }
 
-TEST(Expression, KnowsPrecedence) {
-  const auto value = [](std::string_view text) { return Expression::parse(text).at(0.5, 3.0); };
-  EXPECT_DOUBLE_EQ(value("1+2*3"), 7);
-  EXPECT_DOUBLE_EQ(value("(1+2)*3"), 9);
-  EXPECT_DOUBLE_EQ(value("2-3-4"), -5);
-  EXPECT_DOUBLE_EQ(value("8/4/2"), 1);
-  EXPECT_DOUBLE_EQ(value("-x*2"), -1);
-  EXPECT_DOUBLE_EQ(value("--y"), 3);
-  EXPECT_DOUBLE_EQ(value("max(x, pow(y, 2))"), 9);
-  EXPECT_DOUBLE_EQ(value("sin(sin(x))*2+y"), std::sin(std::sin(0.5)) * 2 + 3);
-}
-
-TEST(Expression, RefusesWhatIsWrongOrHostile) {
-  EXPECT_THAT(refusal(""), HasSubstr("something is missing"));
-  EXPECT_THAT(refusal("sin("), HasSubstr("missing"));
-  EXPECT_THAT(refusal("sin(x"), HasSubstr("closing parenthesis"));
-  EXPECT_THAT(refusal("x y"), HasSubstr("unexpected “y” at character 3"));
-  EXPECT_THAT(refusal("system(x)"), HasSubstr("“system” is neither"));
-  EXPECT_THAT(refusal("1e999"), HasSubstr("not a number"));
-  EXPECT_THAT(refusal("x; asm(x)"), HasSubstr("unexpected “;”"));
-  EXPECT_THAT(refusal("x\n#include"), HasSubstr("unexpected"));
-  EXPECT_THAT(refusal(std::string(2000, '(') + "x"), HasSubstr("nested more than 64 deep"));
-  EXPECT_THAT(refusal(std::string(2000, '-') + "x"), HasSubstr("nested more than 64 deep"));
-  std::string wide = "x";
-  for (int i = 0; i < 200; ++i) wide += "+x";
-  EXPECT_THAT(refusal(wide), HasSubstr("more than 256"));
-  EXPECT_THAT(refusal("pow(x)"), HasSubstr("takes two values"));
-  EXPECT_THAT(refusal("1e31*x"), HasSubstr("not a number that a float can hold"));
-  EXPECT_THAT(refusal(std::string(5000, 'x')), HasSubstr("4 096"));
-  EXPECT_THAT(refusal(std::string("x\0y", 3)), HasSubstr("unexpected"));
-  EXPECT_THAT(refusal("sin x"), HasSubstr("“(” expected after sin"));
-  EXPECT_THAT(refusal("x**2"), HasSubstr("unexpected “*”"));
-}
-
-// A constant whose square a float cannot hold is no reason to stop: the result is infinite, as on the GPU.
-TEST(Expression, HugeConstantsGiveInfinities) {
-  const Expression e = Expression::parse("1e30*1e30*abs(x)");
-  std::vector<float> x{1, 2}, out(2);
-  e.evaluate(x, {}, out);
-  EXPECT_TRUE(std::isinf(out[0]));
-  EXPECT_EQ(ranges(e).back().high, INFINITY);
-}
-
-TEST(Expression, StripsAgreeWithTheScalarForm) {
-  const Expression e = Expression::parse("sin(x)*cos(y) - max(x, y)/2 + sigmoid(x)");
-  std::vector<float> x(1300), y(1300), out(1300);
-  for (size_t i = 0; i < x.size(); ++i)
-    x[i] = static_cast<float>(i) * 0.01f - 6, y[i] = 3 - static_cast<float>(i) * 0.005f;
-  e.evaluate(x, y, out);
-  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(out[i], e.at(x[i], y[i]), 1e-5);
-  EXPECT_TRUE(e.uses_y());
-  EXPECT_EQ(e.operations(), 8);
-}
-
-TEST(Expression, SourceHoldsOneValueAnOperation) {
-  const std::string source = cuda_source(Expression::nested_sine(3), "ws_fused");
-  EXPECT_THAT(source, HasSubstr("v0 = sinf(x)"));
-  EXPECT_THAT(source, HasSubstr("v2 = short_sine(v1)"));
-  EXPECT_THAT(source, HasSubstr("__global__ void ws_fused("));
-}
-
-std::string source_of(std::string_view text) { return cuda_source(Expression::parse(text), "k"); }
-
-TEST(Expression, ShortPolynomialsStandOnlyWhereTheArgumentIsKnownToBeSmall) {
-  for (const char* text : {"sin(sin(x))", "sin(tanh(x*1e9))", "sin(sigmoid(y))", "sin(max(-1, min(x, 1)))",
-                           "sin(sin(x)/2 + cos(y)/2)", "sin(exp(-abs(sin(x))))", "sin(sqrt(relu(sin(x))))"})
-    EXPECT_THAT(source_of(text), HasSubstr("short_sine(v")) << text;
-  EXPECT_THAT(source_of("cos(sin(x))"), HasSubstr("short_cosine(v0)"));
-  for (const char* text : {"sin(x)", "sin(sin(x)*2)", "sin(sin(x)+cos(y))", "sin(1/sin(x))", "sin(pow(sin(x), 2))",
-                           "sin(exp(x))", "sin(log(sin(x)))", "sin(sin(x)/sin(y))", "sin(2)", "sin(min(x, 1))"})
-    EXPECT_THAT(source_of(text), Not(HasSubstr("short_sine(v"))) << text;
-}
-
-// Every result of an expression lies within the interval that was worked out for it.
-TEST(Expression, RangesHoldWhatComesOut) {
-  for (const char* text :
-       {"sin(x)*cos(y)", "exp(-abs(x))/2 - sigmoid(y)", "relu(tanh(x)) - 0.25", "min(sin(x), 0.3)*-2",
-        "sqrt(abs(sin(x)))", "sin(x)/(2+cos(y))", "max(sin(x), cos(y)) + 1"}) {
-    const Expression e = Expression::parse(text);
-    const Interval range = ranges(e).back();
-    EXPECT_TRUE(std::isfinite(range.low) && std::isfinite(range.high)) << text;
-    for (double x = -7; x < 7; x += 0.37)
-      for (double y = -7; y < 7; y += 0.41) {
-        EXPECT_GE(e.at(x, y), range.low) << text;
-        EXPECT_LE(e.at(x, y), range.high) << text;
-      }
-  }
-}
-
-// Units in the last place, against float64, over a million arguments and the smallest ones.
-double worst_ulp(float (*own)(float), double (*exact)(double)) {
-  double worst = 0;
-  const auto look = [&](float x) {
-    const double right = exact(static_cast<double>(x));
-    const float rounded = std::abs(static_cast<float>(right));
-    const double unit = static_cast<double>(std::nextafter(rounded, 2.0F) - rounded);
-    worst = std::max(worst, std::abs(static_cast<double>(own(x)) - right) / unit);
-  };
-  for (int i = -500'000; i <= 500'000; ++i) look(static_cast<float>(i) * 2e-6F);
-  for (float x = 1; x > 1e-30F; x *= 0.83F) look(x), look(-x);
-  return worst;
-}
-
-TEST(Expression, ShortSineIsWithinTwoUnitsInTheLastPlace) {
-  EXPECT_LT(worst_ulp(short_sine, [](double x) { return std::sin(x); }), 1.5);
-  EXPECT_LT(worst_ulp(short_cosine, [](double x) { return std::cos(x); }), 1.5);
-  EXPECT_EQ(short_sine(0.0F), 0.0F);
-  EXPECT_TRUE(std::isnan(short_sine(NAN)));
-}
-
 TEST(Lab, BoundsAreTheLargerOfBytesAndArithmetic) {
   Ceilings c;
   c.read_write_bytes_s = 4e12, c.sine_per_s = 1e12, c.short_sine_per_s = 4e12, c.fp32_flops_s = 5e13;
@@ -232,7 +115,7 @@ LabSpec quick(Operation operation, std::vector<int64_t> sizes) {
 
 TEST(Lab, EveryOperationIsRightOnTheCpu) {
   for (Operation operation : {Operation::MatMul, Operation::Sine, Operation::Add, Operation::Reduce, Operation::Softmax,
-                              Operation::Copy, Operation::Expression}) {
+                              Operation::Copy}) {
     std::atomic<bool> cancel{false};
     Collect sink;
     const LabResult result = run_lab(quick(operation, {1, 3, 64, 130}), cancel, sink);
@@ -390,14 +273,110 @@ TEST(Lab, ReadsWhatThePyTorchScriptWrites) {
 }
 
 TEST(LabSpec, JsonGoesRoundAndRefuses) {
-  LabSpec spec = quick(Operation::Expression, {1, 2});
-  spec.expression = "x*y";
+  LabSpec spec = quick(Operation::Sine, {1, 2});
+  spec.kernels = {{"my.cu", "text"}, {"another.cu", ""}};
   EXPECT_EQ(to_json(lab_spec_from_json(to_json(spec))), to_json(spec));
   EXPECT_THROW(lab_spec_from_json({{"sizes", {0}}}), Failure);
   EXPECT_THROW(lab_spec_from_json({{"ways", {"tpu"}}}), Failure);
-  EXPECT_THROW(lab_spec_from_json({{"expression", "q"}}), Failure);
+  EXPECT_THROW(lab_spec_from_json({{"kernels", {"my.cu"}}}), Failure);
+  EXPECT_THROW(lab_spec_from_json({{"kernels", std::vector<nlohmann::json>(5, {{"file", "my.cu"}})}}), Failure);
   EXPECT_THROW(lab_spec_from_json({{"speed", 1}}), Failure);
 }
+
+// Files of older versions may hold an expression, used or not.
+TEST(LabSpec, AnOldExpressionIsANestedSineOrASentence) {
+  const auto old = [](const char* operation, const char* text) { return lab_spec_from_json({{"operation", operation}, {"expression", text}, {"depth", 7}}); };
+  EXPECT_EQ(old("add", "sin(sin(x))*2+y").operation, Operation::Add);
+  const LabSpec sines = old("expression", "sin( sin(x) )");
+  EXPECT_EQ(sines.operation, Operation::Sine);
+  EXPECT_EQ(sines.depth, 2);
+  for (const char* text : {"sin(sin(x))*2+y", "x", "sin(x", "", "sin(y)"}) try {
+      old("expression", text);
+      ADD_FAILURE() << text;
+    } catch (const Failure& failure) {
+      EXPECT_THAT(failure.what(), HasSubstr("write it as a kernel of your own"));
+    }
+  EXPECT_THROW(lab_result_from_json({{"spec", {{"operation", "expression"}, {"expression", "x+y"}}}, {"points", nlohmann::json::array()}}), Failure);
+}
+
+constexpr Operation kAll[] = {Operation::MatMul, Operation::Sine, Operation::Add, Operation::Reduce, Operation::Softmax, Operation::Copy};
+
+TEST(LabKernels, GetWhatTheOperationHas) {
+  LabSpec spec;
+  spec.m = 7, spec.k = 3, spec.depth = 5;
+  const own::KernelContract product = kernel_contract(spec, 9);
+  EXPECT_EQ(product.signature(), "matmul(a, b) -> c") << "as in a step";
+  EXPECT_EQ(product.operands[1].rows, 3);
+  EXPECT_EQ(product.operands[2].elements(), 63);
+  spec.operation = Operation::Sine;
+  EXPECT_EQ(kernel_contract(spec, 9).signature(), "sine(z) -> h");
+  EXPECT_THAT(own::prelude(kernel_contract(spec, 9), "my.cu"), HasSubstr("constexpr int depth = 5;"));
+  spec.operation = Operation::Softmax;
+  EXPECT_EQ(kernel_contract(spec, 1000).operands[0].rows, 1);
+  EXPECT_EQ(kernel_contract(spec, 4096).operands[0].rows, 4);
+  EXPECT_THROW(kernel_contract(spec, 1500), Failure);
+  spec.operation = Operation::Copy;
+  EXPECT_THROW(kernel_contract(spec, int64_t{1} << 31), Failure);
+  for (const Operation operation : kAll) {
+    spec.operation = operation;
+    const auto contract = kernel_contract(spec, 1024);
+    int64_t bytes = 0;
+    for (const own::Operand& o : contract.operands) bytes += 4 * o.elements();
+    EXPECT_EQ(bytes, bytes_of(spec, 1024)) << to_string(operation);
+    EXPECT_EQ(contract.operands.back().elements(), output_elements(spec, 1024)) << to_string(operation);
+  }
+}
+
+TEST(LabKernels, AreNamedByTheirFile) {
+  LabSpec spec;
+  spec.kernels = {{"folder/first.cu", "text"}, {"second.cu", "text"}};
+  EXPECT_EQ(label_of(spec, Way::GpuOwn2), "GPU, second.cu");
+  EXPECT_EQ(label_of(spec, Way::GpuOwn), "GPU, first.cu");
+  EXPECT_EQ(label_of(spec, Way::GpuOwn3), "GPU, your third kernel") << "of a result that lost its choices";
+  EXPECT_EQ(label_of(spec, Way::GpuResident), info(Way::GpuResident).label);
+}
+
+#ifdef WARPSIGHT_HAVE_CUDA
+TEST(LabKernels, EachFirstVersionCompiles) {
+  for (const Operation operation : kAll)
+    for (const int compute : {80, 90}) {
+      LabSpec spec;
+      spec.operation = operation;
+      const own::KernelContract contract = kernel_contract(spec, 4096);
+      EXPECT_EQ(build_own_kernel(contract, {"first.cu", own::first_version(contract)}, compute).errors(), "") << to_string(operation);
+    }
+}
+
+std::string failure_of(const LabSpec& spec) {
+  std::atomic<bool> cancel{false};
+  Collect sink;
+  try {
+    run_lab(spec, cancel, sink);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(LabKernels, WithoutAGpuTheyCompileAndSaySo) {
+  if (device_info().cuda) GTEST_SKIP() << "this machine has a GPU";
+  LabSpec spec = quick(Operation::Sine, {64});
+  spec.kernels = {{"my.cu", own::first_version(kernel_contract(spec, 64))}};
+  std::atomic<bool> cancel{false};
+  Collect sink;
+  const LabResult result = run_lab(spec, cancel, sink);
+  EXPECT_EQ(result.points.size(), 2u) << "the CPU's variants";
+  EXPECT_THAT(result.message, HasSubstr("my.cu compiles for sm_90: "));
+  EXPECT_THAT(result.message, HasSubstr("it is not measured."));
+  spec.ways = {Way::GpuResident};
+  EXPECT_THAT(failure_of(spec), AllOf(HasSubstr("None of these variants can run here"), HasSubstr("my.cu compiles")));
+  spec.ways = {Way::CpuLoops};
+  spec.kernels = {{"my.cu", spec.kernels[0].text + "int wrong = undeclared;\n"}};
+  EXPECT_THAT(failure_of(spec), HasSubstr("my.cu does not compile: line "));
+  spec.kernels = {{"my.cu", "// For add(a, b) -> c\n"}};
+  EXPECT_THAT(failure_of(spec), HasSubstr("my.cu was written for add(a, b) -> c"));
+}
+#endif
 
 }  // namespace
 }  // namespace ws::lab

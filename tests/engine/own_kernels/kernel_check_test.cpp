@@ -87,6 +87,33 @@ TEST_F(KernelCheck, ARightKernelPasses) {
   EXPECT_EQ(verdict.error, 0);
 }
 
+// For arrays that are too large to compare: one launch, and only memory counts.
+TEST_F(KernelCheck, MemoryAloneIsJudgedByOneLaunch) {
+  const auto judged_memory = [&](const HostKernel& kernel) {
+    HostBench bench(contract_, kernel);
+    const OwnKernelFault fault = own::judge_memory(contract_, bench, own::input_values(contract_, 7)).fault;
+    EXPECT_EQ(bench.launches(), 1);
+    return fault;
+  };
+  EXPECT_EQ(judged_memory([](const HostLaunch&) {}), OwnKernelFault::None);
+  EXPECT_EQ(judged_memory([](const HostLaunch& l) { l.h[l.count()] = 1; }), OwnKernelFault::WritesOutside);
+  EXPECT_EQ(judged_memory([](const HostLaunch& l) { const_cast<float*>(l.z)[0] += 1; }), OwnKernelFault::WritesInput);
+}
+
+// Zeros find what random values hide: here a result that is right for all but the value 0.
+TEST_F(KernelCheck, ZerosAreJudgedToo) {
+  HostBench bench(contract_, [](const HostLaunch& l) {
+    for (int64_t i = 0; i < l.count(); ++i) l.h[i] = l.z[i] == 0 && l.bias[i % l.cols] == 0 ? 1 : value(l, i);
+  });
+  int ready = 0;
+  const auto expected = [&](const std::vector<own::Bytes>& inputs) {
+    EXPECT_EQ(ready, 0);
+    return expected_results(plan_, op_, inputs);
+  };
+  EXPECT_EQ(own::judge_inputs(contract_, Precision::Fp32, bench, expected, [&] { ++ready; }).fault, OwnKernelFault::WrongValue);
+  EXPECT_EQ(ready, 1);
+}
+
 TEST_F(KernelCheck, WrongValuesAreShownAtTheWorstPlaceWithBothValues) {
   const OwnKernelVerdict verdict = judged([](const HostLaunch& l) {
     for (int64_t i = 0; i < l.count(); ++i) l.h[i] = value(l, i) + (i == 3 * l.cols + 5 ? 2.f : 0.f) + (i == 7 ? 0.5f : 0.f);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "app/core/kernels/exercise.h"
 #include "app/core/kernels/kernel_library.h"
+#include "engine/devices/devices.h"
 #include "engine/devices/own_kernels.h"
 #include "engine/own_kernels/kernel_contract.h"
 #include "engine/own_kernels/kernel_versions.h"
@@ -178,6 +180,48 @@ TEST_F(Kernels, AKernelThatCrashesOrNeverEndsIsAResult) {
   EXPECT_FALSE(before[0].good());
   EXPECT_TRUE(before[0].verdict.good()) << "the kernel did nothing wrong";
   EXPECT_THAT(played("sleep 60", {200, 200})[0].failure, HasSubstr("did not begin"));
+}
+
+// Each kernel of a sweep has its own process; the first size at which a kernel is wrong ends its check, and the next kernel's goes on.
+TEST_F(Kernels, ASweepChecksEachKernelAtItsSizes) {
+  lab::LabSpec spec;
+  spec.sizes = {16, 32, 64};
+  spec.kernels = {{"first.cu", "text"}, {"second.cu", "text"}};
+  std::vector<std::string> seen;
+  const auto arrived = [&](int done, const std::string& what) {
+    seen.push_back(what);
+    EXPECT_EQ(done, static_cast<int>(seen.size()));
+    return true;
+  };
+  const std::string good = "echo '{}'; echo '" + line(true) + "'; ";
+  const std::string script = "grep -q '\"way\":\"gpu-own\"' $0 && { " + good + "echo '{}'; kill -SEGV $$; }; " + good + good + good;
+  const lab::KernelChecks checks = check_lab_kernels(spec, arrived, {"sh", "-c", script});
+  using enum lab::Way;
+  ASSERT_EQ(checks.size(), 5u);
+  EXPECT_EQ(checks.at({GpuOwn, 16}), "");
+  EXPECT_THAT(checks.at({GpuOwn, 32}), StartsWith("the kernel is wrong: ended its process"));
+  EXPECT_FALSE(checks.contains({GpuOwn, 64}));
+  for (const int64_t size : spec.sizes) EXPECT_EQ(checks.at({GpuOwn2, size}), "");
+  EXPECT_EQ(seen, (std::vector<std::string>{"first", "GPU, first.cu, 32", "first", "first", "first"})) << "as the process says, or as it was asked";
+  const auto stopped = check_lab_kernels(spec, [](int, const std::string&) { return false; }, {"sh", "-c", good + "sleep 60"});
+  EXPECT_EQ(stopped.size(), 1u);
+}
+
+// The process itself: it reads the kernel from the request, and ends at the first size that it cannot run.
+TEST_F(Kernels, TheProcessTakesASweep) {
+  if (device_info().cuda) GTEST_SKIP() << "tests on a GPU check real kernels";
+  lab::LabSpec spec;
+  spec.sizes = {16, 32};
+  spec.kernels = {{"first.cu", "text"}};
+  const std::string file = testing::TempDir() + "sweep-request.json";
+  std::ofstream(file) << nlohmann::json{{"lab", to_json(spec)}, {"way", "gpu-own"}};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(check_inside(file), 1);
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  EXPECT_FALSE(shape_result(said).good());
+  EXPECT_EQ(shape_result(said).shape, "GPU, first.cu, 16");
+  std::filesystem::remove(file);
 }
 
 TEST_F(Kernels, ACheckCanBeStopped) {

@@ -7,6 +7,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>
+#include <QScopeGuard>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
@@ -84,7 +85,8 @@ class LabTabTest : public QObject {
   void aClickOpensTheTimelineOfAPoint();
   void tickedSweepsLieOverEachOther();
   void stoppingKeepsWhatWasMeasured();
-  void wrongSizesAndExpressionsAreSaid();
+  void wrongSizesAreSaid();
+  void kernelsOfThePersonAreVariants();
   void aMissingTemporaryFolderIsSaid();
   void sizesAreReadInThreeWays();
   void withoutAGpuItReportsIt();
@@ -182,7 +184,7 @@ void LabTabTest::stoppingKeepsWhatWasMeasured() {
   QVERIFY(shows(tab, "points kept"));
 }
 
-void LabTabTest::wrongSizesAndExpressionsAreSaid() {
+void LabTabTest::wrongSizesAreSaid() {
   auto window = open();
   auto& tab = *window->findChild<LabTab*>();
   const auto refused = [&](const QString& words) {
@@ -195,16 +197,45 @@ void LabTabTest::wrongSizesAndExpressionsAreSaid() {
   QVERIFY(refused("must not be smaller"));
   field(tab, "N to")->setText("99999999999999999999");
   QVERIFY(refused("expected a whole number"));
-  auto spec = small();
-  spec.operation = lab::Operation::Expression;
-  for (const auto& [text, words] : std::map<QString, QString>{{"launch(x)", "neither x, y, pi nor a function"},
-                                                              {QString(300, '('), "nested more than 64 deep"},
-                                                              {"1e99*x", "not a number that a float can hold"},
-                                                              {"", "something is missing"}}) {
-    spec.expression = text.toStdString();
-    tab.setSpec(spec);
-    QVERIFY2(refused(words), qPrintable(text.left(20)));
+}
+
+// The library's kernels that fit the operation are further variants; a first version can be written from here.
+void LabTabTest::kernelsOfThePersonAreVariants() {
+  QTemporaryDir kernels;
+  qputenv("WARPSIGHT_KERNELS", kernels.path().toUtf8());
+  const auto restore = qScopeGuard([] { qunsetenv("WARPSIGHT_KERNELS"); });
+  QFile other(kernels.path() + "/other.cu");
+  QVERIFY(other.open(QIODevice::WriteOnly));
+  other.write("// For softmax(z) -> p\n// p = softmax of each row of z\n");
+  other.close();
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  tab.setSpec(small());
+  QListWidget* list = nullptr;
+  for (QListWidget* one : tab.findChildren<QListWidget*>())
+    if (one->accessibleName() == "Your kernels") list = one;
+  QVERIFY(list && list->isHidden());
+  QTest::mouseClick(button(tab, "Write your own kernel"), Qt::LeftButton);
+  QVERIFY(shows(tab, "Written: "));
+  QVERIFY(QFile::exists(kernels.path() + "/add.cu"));
+  QCOMPARE(list->count(), 1);
+  QCOMPARE(list->item(0)->text(), QString("add.cu"));
+  QCOMPARE(list->item(0)->checkState(), Qt::Checked);
+  const lab::LabSpec spec = tab.spec();
+  QCOMPARE(spec.kernels.size(), size_t(1));
+  QVERIFY(spec.kernels[0].text.starts_with("// For add(a, b) -> c"));
+  if (!device_info().cuda) {
+    tab.run();
+    QTRY_VERIFY(!tab.job().running());
+    const QString said = lab_findings(tab.job().result()).join(' ');
+    QVERIFY2(said.contains("add.cu compiles for sm_90") || said.contains("add.cu was not compiled"), qPrintable(said));
   }
+  auto softmax = small();
+  softmax.operation = lab::Operation::Softmax;
+  tab.setSpec(softmax);
+  QCOMPARE(list->count(), 1);
+  QCOMPARE(list->item(0)->text(), QString("other.cu"));
+  QCOMPARE(list->item(0)->checkState(), Qt::Unchecked);
 }
 
 void LabTabTest::sizesAreReadInThreeWays() {
@@ -428,7 +459,7 @@ void LabTabTest::aKilledSweepIsFoundAgain() {
     struct Quiet : lab::LabSink {
     } sink;
     std::atomic<bool> cancel{false};
-    run_recorded_lab(small(), part.toStdString(), cancel, sink);
+    run_sweep(small(), part.toStdString(), cancel, sink);
     prof::RunSummary summary = prof::read_run_summary(part.toStdString());
     summary.status = "running";
     prof::RunFileWriter writer(part.toStdString(), summary);

@@ -38,6 +38,7 @@ ComparedRun compared_run(const Run& run) {
   out.peak_bytes = run.peakBytes();
   take_results(out, run);
   take_trace(out, steps_of(run));
+  out.stalls = prof::stalls_of_run(run.trace);
   out.time = out.one_step ? prof::step_time(out.sample, {}, 0, run.stepsOf()) : run.step_time;
   prof::scale_median(out.sample, out.time.us.value);
   return out;

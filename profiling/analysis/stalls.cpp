@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
@@ -143,6 +145,116 @@ std::optional<MainReason> main_reason(const StallRow& row) {
     if (group_of(static_cast<Stall>(i)) != StallGroup::Issues && row.counts[i] > 0 && (most == kStalls || row.counts[i] > row.counts[most])) most = i;
   if (most == kStalls) return std::nullopt;
   return MainReason{static_cast<Stall>(most), static_cast<double>(row.counts[most]) / static_cast<double>(row.samples)};
+}
+
+RunStalls stalls_of_run(const Trace& trace) {
+  const std::map<KernelKey, NamedKernel> kernels = kernels_of(trace);
+  std::map<std::tuple<KernelKey, NameId, int>, StallRow> lines;
+  uint64_t all = 0;
+  for (const SampledInstruction& one : trace.stalls.instructions()) {
+    all += sum_of(one.samples);
+    if (one.line > 0) add(lines[{key_of(one), one.file, one.line}], one);
+  }
+  RunStalls found{stalls_by_kernel(trace), {}};
+  for (auto& [place, row] : lines) {
+    row.kernel = kernels.at(std::get<0>(place)).row.kernel, row.file = trace.name(std::get<1>(place)), row.line = std::get<2>(place);
+    row.share = all > 0 ? static_cast<double>(row.samples) / static_cast<double>(all) : 0;
+    found.lines.push_back(std::move(row));
+  }
+  return found;
+}
+
+double StallDelta::change() const { return a.samples > 0 ? b.share / a.share - 1 : std::nan(""); }
+
+namespace {
+
+constexpr uint64_t kFewestSamples = 100;
+
+// Wilson's 95 % interval of a share, without its limits at 0 and 1.
+struct ShareInterval {
+  double low, high;
+};
+ShareInterval wilson(double share, double count) {
+  constexpr double z = 1.96;
+  const double middle = (share + z * z / (2 * count)) / (1 + z * z / count);
+  const double half = z / (1 + z * z / count) * std::sqrt(share * (1 - share) / count + z * z / (4 * count * count));
+  return {middle - half, middle + half};
+}
+
+uint64_t samples_of(const RunStalls& run) {
+  uint64_t all = 0;
+  for (const StallRow& row : run.kernels) all += row.samples;
+  return all;
+}
+
+void judge(StallDelta& d, double of_a, double of_b) {
+  const ShareInterval a = wilson(d.a.share, of_a), b = wilson(d.b.share, of_b);
+  d.low = d.delta() - std::hypot(d.b.share - b.low, a.high - d.a.share);
+  d.high = d.delta() + std::hypot(b.high - d.b.share, d.a.share - a.low);
+  d.differs = std::min(of_a, of_b) >= kFewestSamples && std::max(d.a.samples, d.b.samples) >= kFewestSamples && (d.low > 0 || d.high < 0);
+}
+
+std::vector<StallDelta> deltas(const std::vector<StallRow>& a, const std::vector<StallRow>& b, uint64_t of_a, uint64_t of_b) {
+  std::map<std::pair<std::string, std::string>, StallDelta> found;
+  for (const StallRow& row : a) found[{row.kernel, row.place()}].a = row;
+  for (const StallRow& row : b) found[{row.kernel, row.place()}].b = row;
+  std::vector<StallDelta> all;
+  for (auto& [key, delta] : found) {
+    judge(delta, static_cast<double>(of_a), static_cast<double>(of_b));
+    all.push_back(std::move(delta));
+  }
+  sort_rows(all, [](const StallDelta& x, const StallDelta& y) { return std::abs(x.delta()) > std::abs(y.delta()); });
+  return all;
+}
+
+}  // namespace
+
+StallComparison compare_stalls(const RunStalls& a, const RunStalls& b) {
+  if (!a.any() || !b.any()) return {};
+  const uint64_t of_a = samples_of(a), of_b = samples_of(b);
+  return {deltas(a.kernels, b.kernels, of_a, of_b), deltas(a.lines, b.lines, of_a, of_b)};
+}
+
+std::string headline(const StallComparison& compared) {
+  for (const std::vector<StallDelta>* rows : {&compared.lines, &compared.kernels})
+    for (const StallDelta& d : *rows) {
+      if (!d.differs) continue;
+      const std::string what = d.row().line > 0 ? d.row().place() : shortened(d.row().kernel);
+      if (d.a.samples == 0 || d.b.samples == 0) return what + (d.a.samples == 0 ? " has samples only in B" : " has samples only in A");
+      return what + " has " + percent(std::abs(d.change()), 0) + (d.change() < 0 ? " less" : " more") + " of the samples in B";
+    }
+  return {};
+}
+
+Table stall_delta_table(const std::vector<StallDelta>& rows, bool by_line) {
+  using Kind = Table::Kind;
+  Table table{{{"a_samples", "samples A", "", Kind::Count, 0, 10, ""},
+               {"b_samples", "samples B", "", Kind::Count, 0, 10, ""},
+               {"a_share", "A", "%", Kind::Percent, 1, 7, "Share of all samples of A."},
+               {"b_share", "B", "%", Kind::Percent, 1, 7, "Share of all samples of B."},
+               {"delta", "B - A", "%", Kind::Percent, 1, 8, "Difference of both shares.", true},
+               {"low", "from", "%", Kind::Percent, 1, 8, "95 % interval of the difference; each sample counts as one observation.", true},
+               {"high", "to", "%", Kind::Percent, 1, 8, "", true},
+               {"change", "change", "%", Kind::Percent, 0, 8, "The share in B, relative to A.", true},
+               {"verdict", "verdict", "", Kind::Text, 0, 12, "Cannot tell: fewer than 100 samples, or an interval that holds 0."},
+               {"a_reason", "A waits most for", "", Kind::Text, 0, 20, ""},
+               {"b_reason", "B waits most for", "", Kind::Text, 0, 20, ""},
+               {by_line ? "line" : "kernel", by_line ? "line" : "kernel", "", Kind::Text, 0, 1, ""}}, {}};
+  if (by_line) table.columns.push_back({"kernel", "kernel", "", Kind::Text, 0, 0, ""});
+  const auto reason = [](const StallRow& row) {
+    const auto main = row.samples > 0 ? main_reason(row) : std::nullopt;
+    return main ? Table::Cell(stall_name(main->reason)) : Table::Cell();
+  };
+  for (const StallDelta& d : rows) {
+    const char* verdict = !d.differs ? "cannot tell" : d.delta() < 0 ? "less" : "more";
+    Table::Row row{{d.a.samples, d.b.samples, d.a.share, d.b.share, d.delta(), d.low, d.high, d.change(), verdict, reason(d.a), reason(d.b)}};
+    Table::Cell kernel(d.row().kernel);
+    kernel.text = shortened(d.row().kernel), kernel.tip = d.row().kernel;
+    if (by_line) row.cells.emplace_back(d.row().place());
+    row.cells.push_back(kernel);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
 }
 
 StallReport stall_report(const RunData& run, std::string_view kernel) {

@@ -33,6 +33,32 @@ struct MainReason {
 };
 std::optional<MainReason> main_reason(const StallRow& row);  // why its warps wait most; nullopt: they issue
 
+// The samples of one run, as comparisons need them: of kernels, and of the lines of all kernels. Shares are of all samples of the run.
+struct RunStalls {
+  std::vector<StallRow> kernels, lines;
+  bool any() const { return !kernels.empty(); }
+};
+RunStalls stalls_of_run(const Trace& trace);
+
+// One kernel or line in two sampled runs. The rule: each sample counts as one observation, and the difference of both shares has a 95 %
+// interval (Newcombe). Fewer than 100 samples of a run, or an interval that holds 0: nothing can be said.
+struct StallDelta {
+  StallRow a, b;  // a run without samples there has none
+  double low = 0, high = 0;  // of the difference of both shares
+  bool differs = false;
+  double delta() const { return b.share - a.share; }
+  double change() const;  // relative to A; NaN: not known
+  const StallRow& row() const { return a.samples > 0 ? a : b; }
+};
+struct StallComparison {
+  std::vector<StallDelta> kernels, lines;  // largest difference first
+  bool any() const { return !kernels.empty(); }
+};
+StallComparison compare_stalls(const RunStalls& a, const RunStalls& b);  // empty if one of the two has no samples
+Table stall_delta_table(const std::vector<StallDelta>& rows, bool by_line);
+// "my.cu:14 waits 31 % less"; empty if no line or kernel differs for sure.
+std::string headline(const StallComparison& compared);
+
 struct StallReport {
   std::vector<StallRow> kernels;
   std::string kernel;           // whose lines these are; empty: none was asked for

@@ -104,6 +104,7 @@ ComparedRun compared_run(const prof::RunData& data, const prof::RankReport& rank
   if (!data.metrics.empty()) run.first_loss = data.metrics.front().loss;
   run.evaluations = data.evaluations;
   take_trace(run, steps_of(data, run));
+  run.stalls = prof::stalls_of_run(data.trace);
   run.time = prof::step_time(data, run.sample);
   prof::scale_median(run.sample, run.time.us.value);
   take_ranks(run, ranks);

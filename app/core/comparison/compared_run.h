@@ -9,6 +9,7 @@
 #include "engine/plan/run_spec.h"
 #include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/ranks.h"
+#include "profiling/analysis/stalls.h"
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/run_data.h"
 
@@ -42,6 +43,7 @@ struct ComparedRun {
   Interval tracing_cost;                                    // share of an untraced step
   double first_loss = kUnknown;
   std::vector<prof::Evaluation> evaluations;
+  prof::RunStalls stalls;    // of an X-ray
   std::string lost_records;  // records that were dropped, damaged or not matched; empty if none
 
   const RunSpec* choices() const { return spec ? &*spec : nullptr; }

@@ -121,6 +121,7 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   }
   for (const prof::GroupBy by : {prof::GroupBy::Op, prof::GroupBy::Layer, prof::GroupBy::Line})
     if (auto rows = prof::grouped_deltas(a.sample, b.sample, by); c.split && !rows.empty()) c.grouped[by] = std::move(rows);
+  c.stalls = prof::compare_stalls(a.stalls, b.stalls);
   c.choices_known = a.spec && b.spec;
   if (c.choices_known) c.choices = diff(*a.spec, *b.spec);
   c.warnings = warnings_of(a, b);

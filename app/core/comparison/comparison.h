@@ -36,6 +36,7 @@ struct Comparison {
   std::vector<prof::KernelDelta> kernels;  // largest difference first
   // The same by op, module (Layer) and line of a recorded program; only what a run names.
   std::map<prof::GroupBy, std::vector<prof::KernelDelta>> grouped;
+  prof::StallComparison stalls;            // where kernels wait, if both were sampled
   std::vector<FieldChange> choices;        // only choices that differ
   bool choices_known = false;              // for both runs
   std::vector<std::string> warnings;       // what makes it unfair, and what is left out

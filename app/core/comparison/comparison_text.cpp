@@ -56,6 +56,17 @@ std::string kernels_text(const std::vector<KernelDelta>& kernels) {
   return "\nKernels a step, or the ops of a CPU\n" + ws::to_text(delta_rows(kernels), 2);
 }
 
+std::string stalls_text(const prof::StallComparison& stalls) {
+  if (!stalls.any()) return {};
+  const auto rows = [](std::vector<prof::StallDelta> all, bool by_line) {
+    if (all.size() > kMostOps) all.resize(kMostOps);
+    return ws::to_text(prof::stall_delta_table(all, by_line), 2);
+  };
+  const std::string head = prof::headline(stalls);
+  std::string text = "\nSamples of an X-ray by kernel, with the 95 % interval of B - A" + (head.empty() ? "" : ": " + head) + "\n" + rows(stalls.kernels, false);
+  return stalls.lines.empty() ? text : text + "\nThe same by line\n" + rows(stalls.lines, true);
+}
+
 std::string measure_text(const ComparedMeasure& m) {
   const std::string name = m.a.unit.empty() ? m.a.name : m.a.name + " (" + m.a.unit + ")";
   const std::string text =
@@ -272,11 +283,12 @@ std::string to_text(const Comparison& c) {
     text += "Choice: " + std::string(field(choice.key).label) + " " + choice.from + " -> " + choice.to + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
   text += measures_text(c);
-  if (!c.split) return text;
+  const std::string waits = stalls_text(c.stalls);
+  if (!c.split) return text + waits;
   text += causes_text(c.by_kind, c.steps_used);
   const bool ops = std::ranges::any_of(c.by_op.causes, [](const Cause& cause) { return !cause.op.empty(); });
   if (ops) text += ops_text(prof::folded(c.by_op, kMostOps));
-  return text + (c.kernels.empty() ? "" : kernels_text(c.kernels));
+  return text + (c.kernels.empty() ? "" : kernels_text(c.kernels)) + waits;
 }
 
 std::string to_json(const Comparison& c) {
@@ -304,6 +316,10 @@ std::string to_json(const Comparison& c) {
   for (const ComparedMeasure& m : c.measures)
     if (m.delta.known()) json["metrics"].push_back(measure_json(m));
   json["kernels"] = rows_json(delta_rows(c.kernels));
+  if (c.stalls.any()) {
+    const auto rows = [](const std::vector<prof::StallDelta>& all, bool by_line) { return rows_json(prof::stall_delta_table(all, by_line)); };
+    json["stalls"] = {{"kernels", rows(c.stalls.kernels, false)}, {"lines", rows(c.stalls.lines, true)}};
+  }
   for (const auto& [by, rows] : c.grouped)
     json[by == prof::GroupBy::Layer ? "modules" : std::string(to_string(by)) + "s"] = rows_json(delta_rows(rows));
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -3,6 +3,7 @@
 #include <QComboBox>
 #include <QHeaderView>
 #include <QRegularExpression>
+#include <QTableView>
 #include <QTableWidget>
 #include <cmath>
 #include <numeric>
@@ -103,6 +104,7 @@ CompareTables::CompareTables(QWidget* parent)
       measures_(new QTableWidget(0, 6, this)),
       kernels_(new QTableWidget(0, 6, this)),
       choices_(new QTableWidget(0, 2, this)),
+      waits_(table_view(this, waits_model_, waits_sorter_, tr("Samples of an X-ray by difference"))),
       groups_(new QComboBox(this)) {
   style_table(*measures_, tr("Measures"));
   style_table(*kernels_, tr("Kernels by difference"));
@@ -124,6 +126,8 @@ CompareTables::CompareTables(QWidget* parent)
     fillKernels();
   });
   addPage(tr("Choices"), choices_);
+  waits_page_ = addPage(tr("X-ray by Δ"), waits_);
+  setPageVisible(waits_page_, false);
 }
 
 void CompareTables::setRuns(const ComparedRuns& compared) {
@@ -131,6 +135,7 @@ void CompareTables::setRuns(const ComparedRuns& compared) {
   showMeasures(compared);
   showKernels(compared);
   showChoices(compared);
+  showWaits(compared);
   elideHeads();
 }
 
@@ -290,6 +295,17 @@ void CompareTables::fillKernels() {
   header->setSectionResizeMode(QHeaderView::Interactive);
   header->setSectionResizeMode(0, QHeaderView::Stretch);
   for (int column = 1; column < 6; ++column) kernels_->setColumnWidth(column, column == 5 ? 84 : 64);
+}
+
+// Lines first, because a person changes lines; kernels without lines follow.
+void CompareTables::showWaits(const ComparedRuns& compared) {
+  const prof::StallComparison& stalls = compared.comparison.stalls;
+  const bool any = compared.runs.size() == 2 && stalls.any();
+  setPageVisible(waits_page_, any);
+  if (!any) return;
+  waits_model_.setTable(with_columns(prof::stall_delta_table(stalls.lines.empty() ? stalls.kernels : stalls.lines, !stalls.lines.empty()),
+                                     {stalls.lines.empty() ? "kernel" : "line", "a_share", "b_share", "delta", "change", "verdict", "a_reason", "b_reason"}));
+  fit_columns(*waits_, waits_model_);
 }
 
 void CompareTables::showChoices(const ComparedRuns& compared) {

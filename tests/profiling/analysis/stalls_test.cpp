@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "profiling/base/failure.h"
@@ -12,6 +14,7 @@
 namespace ws::prof {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 
 uint64_t sum(const std::vector<StallRow>& rows) {
@@ -109,6 +112,65 @@ TEST(Stalls, ARunWithoutSamplesShowsHowToGetThem) {
   EXPECT_THAT(to_text(stall_report(run)), HasSubstr("Not sampled yet"));
   run.summary.extra[kXrayKey] = "No X-ray: another profiler is reading them.";
   EXPECT_EQ(to_text(stall_report(run)), "No X-ray: another profiler is reading them.\n");
+}
+
+RunData two_lines(uint64_t first, uint64_t second, const char* folder = "/home") {
+  MadeStalls made;
+  made.run = RunData();
+  const std::string file = std::string(folder) + "/my.cu";
+  made.add("mine(float*)", 1, file.c_str(), 0, 14, {{Stall::GlobalMemory, first}});
+  made.add("mine(float*)", 1, file.c_str(), 16, 20, {{Stall::MathPipe, second}});
+  return std::move(made.run);
+}
+
+StallComparison compared(const RunData& a, const RunData& b) { return compare_stalls(stalls_of_run(a.trace), stalls_of_run(b.trace)); }
+
+TEST(StallComparison, TheSharesOfARunSumToOneAndLinesToTheirKernel) {
+  const MadeStalls made;
+  const RunStalls run = stalls_of_run(made.run.trace);
+  ASSERT_EQ(run.kernels.size(), 3u);
+  double kernels = 0;
+  std::map<std::string, double> lines;
+  for (const StallRow& row : run.kernels) kernels += row.share;
+  for (const StallRow& row : run.lines) lines[row.kernel] += row.share;
+  EXPECT_NEAR(kernels, 1, 1e-12);
+  for (const StallRow& row : run.kernels) {
+    EXPECT_NEAR(lines[row.kernel], row.file.empty() ? 0 : row.share, 1e-12) << row.kernel << ": a library has no lines";
+  }
+}
+
+// Newcombe's example: 56 of 70 and 48 of 80 differ by 0.2, with the interval 0.0524 to 0.3339.
+TEST(StallComparison, TheIntervalIsNewcombes) {
+  const auto lines = compared(two_lines(48, 32), two_lines(56, 14)).lines;
+  ASSERT_EQ(lines.size(), 2u);
+  const StallDelta& line = lines[0].row().line == 14 ? lines[0] : lines[1];
+  EXPECT_NEAR(line.delta(), 0.2, 1e-12);
+  EXPECT_NEAR(line.low, 0.0524, 1e-4);
+  EXPECT_NEAR(line.high, 0.3339, 1e-4);
+  EXPECT_FALSE(line.differs) << "fewer than 100 samples";
+}
+
+TEST(StallComparison, ALineThatWaitsLessIsNamedAndTooFewSamplesAreNot) {
+  const StallComparison clear = compared(two_lines(6000, 4000, "/before"), two_lines(4140, 5860, "/after"));
+  ASSERT_EQ(clear.lines.size(), 2u) << "the same line, wherever its file is";
+  for (const StallDelta& line : clear.lines) EXPECT_TRUE(line.differs);
+  EXPECT_THAT(headline(clear), AnyOf("my.cu:14 has 31 % less of the samples in B", "my.cu:20 has 46 % more of the samples in B"));
+  const std::string text = to_text(stall_delta_table(clear.lines, true));
+  EXPECT_THAT(text, HasSubstr("-31"));
+  EXPECT_THAT(text, HasSubstr("global memory"));
+  EXPECT_FALSE(clear.kernels[0].differs) << "its one kernel has all samples of both";
+  const StallComparison few = compared(two_lines(60, 40), two_lines(41, 59));
+  EXPECT_EQ(headline(few), "");
+  EXPECT_THAT(to_text(stall_delta_table(few.lines, true)), HasSubstr("cannot tell"));
+  EXPECT_FALSE(compared(two_lines(500, 500), two_lines(505, 495)).lines[0].differs) << "an interval that holds 0";
+}
+
+TEST(StallComparison, WhatOnlyOneRunHasIsARowToo) {
+  const StallComparison c = compared(two_lines(5000, 0), two_lines(5000, 5000));
+  ASSERT_EQ(c.lines.size(), 2u);
+  EXPECT_TRUE(c.lines[0].differs && c.lines[1].differs);
+  EXPECT_TRUE(std::isnan(c.lines[0].row().line == 20 ? c.lines[0].change() : c.lines[1].change()));
+  EXPECT_FALSE(compared(two_lines(5, 5), RunData()).any()) << "a run without samples is not compared";
 }
 
 }  // namespace

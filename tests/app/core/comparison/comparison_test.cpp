@@ -1,9 +1,11 @@
 #include "app/core/comparison/comparison.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/runs/change_marks.h"
@@ -13,11 +15,14 @@
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/profiling/trace/made_trace.h"
 #include "tests/support/graph_run.h"
+#include "tests/support/made_stalls.h"
 
 namespace ws::app {
 namespace {
 
 using namespace prof;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Comparison compared(const RunData& a, const RunData& b) { return compare(compared_run(a), compared_run(b)); }
 
@@ -505,6 +510,19 @@ TEST(JudgeStep, TheWholeIntervalDecides) {
   EXPECT_EQ(judged_text(judge_step(step(100, std::nan("")), step(102, 4))), "cannot tell: the noise is not known");
   EXPECT_EQ(judged_text(judge_step(step(std::nan(""), 0), step(102, 4))), "cannot tell: a step time is not known");
   EXPECT_EQ(judge_step(step(100, 0.3), step(105, 0.4), 0.10).verdict, GateVerdict::NoDifference);
+}
+
+TEST(Comparison, WhereKernelsWaitIsComparedIfBothWereSampled) {
+  prof::MadeStalls a, b;
+  b.add("bias_relu(float*)", 1, "/home/my.cu", 0, 18, {{prof::Stall::GlobalMemory, 5000}});
+  const Comparison c = compared(a.run, b.run);
+  EXPECT_THAT(to_text(c), HasSubstr("Samples of an X-ray by kernel"));
+  EXPECT_THAT(to_text(c), HasSubstr("my.cu:18"));
+  const auto parsed = nlohmann::json::parse(to_json(c));
+  ASSERT_EQ(parsed["stalls"]["kernels"].size(), 3u);
+  EXPECT_EQ(parsed["stalls"]["lines"][0]["line"], "my.cu:18");
+  EXPECT_EQ(parsed["stalls"]["lines"][0]["verdict"], "more");
+  EXPECT_THAT(to_text(compared(a.run, prof::RunData())), Not(HasSubstr("X-ray")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <QLabel>
 #include <QProcess>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
@@ -97,6 +98,8 @@ QStringList said_by_diff(const QString& a, const QString& b) {
 // Without thin spaces and the true minus, as the command line prints.
 QString plain(QString text) { return text.remove(QChar(0x202F)).remove(QChar(0x2009)).replace(QChar(0x00A0), ' ').replace(QChar(0x2212), '-').trimmed(); }
 
+QString plain_text(const QAbstractItemModel& rows, int row, int column) { return plain(rows.index(row, column).data().toString()); }
+
 // "step time, median, µs" of the window is "step time, median (µs)" there.
 QString line_of(const QStringList& printed, const QString& name) {
   for (const QString& line : printed) {
@@ -122,6 +125,7 @@ class CompareTabTest : public QObject {
   void timelinesZoomTogether();
   void timelinesAlignAtAStep();
   void onlyDifferentChoicesAreListed();
+  void linesOfAnXrayAreComparedIfBothRunsHaveOne();
   void theWaterfallIsSplitByOpWhenAsked();
   void launchingStacksAreCompared();
   void memoryIsDrawnOnOneScale();
@@ -370,6 +374,34 @@ void CompareTabTest::onlyDifferentChoicesAreListed() {
   tab.setRuns({a.get(), b.get()});
   settle(tab);
   QCOMPARE(tab.choices()->rowCount(), 1);
+}
+
+void CompareTabTest::linesOfAnXrayAreComparedIfBothRunsHaveOne() {
+  const auto sampled = [](const char* name, int slot, uint64_t first) {
+    auto run = made(name, test::StepStyle::EagerDirect, slot);
+    for (const auto& [line, count] : {std::pair{14, first}, {20, 10'000 - first}}) {
+      prof::SampledInstruction one{.offset = static_cast<uint32_t>(line), .line = line, .function = run->trace.intern("mine(float*)"), .file = run->trace.intern("/home/my.cu")};
+      one.samples[static_cast<size_t>(prof::Stall::GlobalMemory)] = count;
+      run->trace.stalls.add(one);
+    }
+    return run;
+  };
+  const auto a = sampled("a", 0, 6000), b = sampled("b", 1, 4140), plain = made("c", test::StepStyle::GraphArena, 2);
+  CompareTab tab;
+  auto& tables = *tab.findChild<CompareTables*>();
+  const int page = tables.strip()->count() - 1;
+  tab.setRuns({a.get(), plain.get()});
+  settle(tab);
+  QVERIFY(!tables.strip()->isTabVisible(page));
+  tab.setRuns({a.get(), b.get()});
+  settle(tab);
+  QTRY_VERIFY(tables.strip()->isTabVisible(page));
+  const QAbstractItemModel& rows = *tables.waits()->model();
+  QCOMPARE(rows.rowCount(), 2);
+  QStringList all;
+  for (int row = 0; row < 2; ++row)
+    for (int column = 0; column < rows.columnCount(); ++column) all << plain_text(rows, row, column);
+  QVERIFY2(all.contains("my.cu:14") && all.contains("-31") && all.contains("less") && all.contains("global memory"), qPrintable(all.join('|')));
 }
 
 void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {

@@ -374,9 +374,9 @@ class Interpreter final : public Executor {
     const cpu::Labels labels = labels_of(bound, op.phase);
     switch (op.kind) {
       case OpKind::Softmax:
-        keep_outputs(in(0));
         return cpu::softmax(in(0), out(0));
       case OpKind::CrossEntropy:
+        keep_outputs(in(0));
         sums = cpu::cross_entropy(in(0), labels);
         return;
       case OpKind::SoftmaxGrad:

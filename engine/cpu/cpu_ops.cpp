@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 namespace ws::cpu {
 namespace {
@@ -82,13 +83,15 @@ void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double fa
   cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, factor, a, lda, b, ldb, kept, c, ldc);
 }
 
+// Returns the logarithm of Σ exp(z). A class's loss is this minus its z, also where its p is too small for a Real.
 template <class Real>
-void softmax_row(const Real* z, Real* p, int64_t n) {
+double softmax_row(const Real* z, Real* p, int64_t n) {
   const Real top = *std::max_element(z, z + n);
   Real sum = 0;
   for (int64_t j = 0; j < n; ++j) sum += p[j] = std::exp(z[j] - top);
   const Real share = 1 / sum;
   for (int64_t j = 0; j < n; ++j) p[j] *= share;
+  return static_cast<double>(top) + std::log(static_cast<double>(sum));
 }
 
 template <class Real>
@@ -166,14 +169,13 @@ void softmax(Matrix<Real> z, Matrix<Real> p) {
 
 namespace {
 
-double surprise(double p) { return -std::log(std::max(p, 1e-38)); }
-
+// `whole`: what softmax_row returned for z.
 template <class Real>
-double row_loss(const Real* p, int64_t n, int32_t label, double smoothing) {
-  const double right = surprise(static_cast<double>(p[label]));
+double row_loss(const Real* z, double whole, int64_t n, int32_t label, double smoothing) {
+  const double right = whole - static_cast<double>(z[label]);
   if (smoothing == 0) return right;
   double all = 0;
-  for (int64_t j = 0; j < n; ++j) all += surprise(static_cast<double>(p[j]));
+  for (int64_t j = 0; j < n; ++j) all += whole - static_cast<double>(z[j]);
   return (1 - smoothing) * right + smoothing / static_cast<double>(n) * all;
 }
 
@@ -186,11 +188,13 @@ void row_grad(const Real* p, Real* dz, int64_t n, int32_t label, double smoothin
 }  // namespace
 
 template <class Real>
-Sums cross_entropy(Matrix<Real> p, Labels labels) {
+Sums cross_entropy(Matrix<Real> z, Labels labels) {
+  std::vector<Real> p(static_cast<size_t>(z.cols));
   Sums sums;
-  for (int64_t r = 0; r < p.rows; ++r) {
-    sums.loss += row_loss(p.row(r), p.cols, labels.classes[r], labels.smoothing);
-    sums.correct += is_right(p.row(r), p.cols, labels.classes[r]);
+  for (int64_t r = 0; r < z.rows; ++r) {
+    const double whole = softmax_row(z.row(r), p.data(), z.cols);
+    sums.loss += row_loss(z.row(r), whole, z.cols, labels.classes[r], labels.smoothing);
+    sums.correct += is_right(z.row(r), z.cols, labels.classes[r]);
   }
   return sums;
 }
@@ -206,8 +210,8 @@ Sums softmax_cross_entropy(Matrix<Real> z, Labels labels, Real scale, Matrix<Rea
   Sums sums;
   for (int64_t r = 0; r < z.rows; ++r) {
     sums.correct += is_right(z.row(r), z.cols, labels.classes[r]);
-    softmax_row(z.row(r), dz.row(r), z.cols);
-    sums.loss += row_loss(dz.row(r), z.cols, labels.classes[r], labels.smoothing);
+    const double whole = softmax_row(z.row(r), dz.row(r), z.cols);
+    sums.loss += row_loss(z.row(r), whole, z.cols, labels.classes[r], labels.smoothing);
     row_grad(dz.row(r), dz.row(r), z.cols, labels.classes[r], labels.smoothing, scale);
   }
   return sums;

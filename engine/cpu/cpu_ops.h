@@ -76,7 +76,7 @@ void bias_activate(Activation kind, Matrix<Real> z, Matrix<Real> bias, Matrix<Re
 template <class Real>
 void softmax(Matrix<Real> z, Matrix<Real> p);
 template <class Real>
-Sums cross_entropy(Matrix<Real> p, Labels labels);
+Sums cross_entropy(Matrix<Real> z, Labels labels);
 template <class Real>
 void softmax_grad(Matrix<Real> p, Labels labels, Real scale, Matrix<Real> dz);  // (p − target)·scale
 template <class Real>

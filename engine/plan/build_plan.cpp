@@ -329,21 +329,25 @@ class Builder {
   }
 
   void loss(Phase phase) {
-    if (!classes()) {
+    if (classes())
+      op(OpKind::CrossEntropy, phase, -1, "xent", {output_, y_}, {metrics_});
+    else
       op(OpKind::SquaredError, phase, -1, "mse", {output_, y_}, {metrics_});
-      return;
-    }
+  }
+
+  BufferId probabilities() {
     const Buffer z = plan_.buffer(output_);
-    probabilities_ = temp("p", z.rows, z.cols, DType::F32);
-    op(OpKind::Softmax, phase, -1, "softmax", {output_}, {probabilities_});
-    op(OpKind::CrossEntropy, phase, -1, "xent", {probabilities_, y_}, {metrics_});
+    const BufferId p = temp("p", z.rows, z.cols, DType::F32);
+    op(OpKind::Softmax, Phase::Loss, -1, "softmax", {output_}, {p});
+    return p;
   }
 
   void loss_and_gradient() {
+    const BufferId p = classes() ? probabilities() : BufferId::None;
     loss(Phase::Loss);
     dz_ = gradient_of(output_);
     if (classes())
-      op(OpKind::SoftmaxGrad, Phase::Loss, -1, "xent grad", {probabilities_, y_}, {dz_});
+      op(OpKind::SoftmaxGrad, Phase::Loss, -1, "xent grad", {p, y_}, {dz_});
     else
       op(OpKind::SquaredErrorGrad, Phase::Loss, -1, "mse grad", {output_, y_}, {dz_});
   }
@@ -507,7 +511,7 @@ class Builder {
   DType type_ = DType::F32;
   Plan plan_;
   std::set<std::string> names_;
-  BufferId x_{}, y_{}, metrics_{}, output_{}, probabilities_{}, dz_{};
+  BufferId x_{}, y_{}, metrics_{}, output_{}, dz_{};
   std::vector<BufferId> master_, used_, gradient_;  // by ParamId
   std::vector<std::vector<BufferId>> states_;       // by ParamId
   std::vector<Kept> kept_;                          // by layer

@@ -104,6 +104,7 @@ int64_t inner_dimension(const Plan& plan, const Op& op) {
 int64_t flops_per_element(const Op& op) {
   switch (op.kind) {
     case OpKind::Softmax:
+    case OpKind::CrossEntropy:
     case OpKind::SoftmaxCrossEntropy:
       return 5;
     case OpKind::Activate:

@@ -55,7 +55,7 @@ enum class OpKind : uint8_t {
   Activate,             // z → h
   ActivateGrad,         // dh, saved → dz
   Softmax,              // z → p
-  CrossEntropy,         // p, y → metrics
+  CrossEntropy,         // z, y → metrics
   SoftmaxGrad,          // p, y → dz, scaled by 1/loss_rows and the loss scale
   SquaredError,         // z, y → metrics
   SquaredErrorGrad,     // z, y → dz

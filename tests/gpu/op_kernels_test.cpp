@@ -54,7 +54,7 @@ void expect_softmax_loss(int64_t rows, int64_t cols, double smoothing) {
   Matrix p(rows, cols), dz(rows, cols), fused(rows, cols);
   softmax(bench.queue, z.t, p.t);
   expect_near(p.download(), want.p, 2e-6, "softmax");
-  cross_entropy(bench.queue, bench.scratch(), p.t, {labels.t, smoothing}, bench.at(0));
+  cross_entropy(bench.queue, bench.scratch(), z.t, {labels.t, smoothing}, bench.at(0));
   softmax_grad(bench.queue, p.t, {labels.t, smoothing}, nullptr, dz.t);
   expect_near(dz.download(), want.dz, 3e-6, "softmax grad");
   softmax_cross_entropy(bench.queue, bench.scratch(), z.t, {labels.t, smoothing}, nullptr, fused.t, bench.at(1));
@@ -71,6 +71,20 @@ TEST_F(Kernels, SoftmaxAndItsLoss) {
   for (double smoothing : {0.0, 0.1})
     for (int64_t rows : kRows)
       for (int64_t cols : {2, 10, 47, 96, 128, 1000}) expect_softmax_loss(rows, cols, smoothing);
+}
+
+// A class whose share of the softmax is below the smallest float still has its loss.
+TEST_F(Kernels, LossHasNoLimit) {
+  for (int64_t cols : {10, 300}) {
+    Bench bench;
+    const Matrix z = random_matrix(127, cols, DType::F32, 1, 200), labels = random_labels(127, cols, 2);
+    const LossRows want = cross_entropy_rows(wide(z.v), labels, cols);
+    Matrix dz(127, cols);
+    cross_entropy(bench.queue, bench.scratch(), z.t, labels.t, bench.at(0));
+    softmax_cross_entropy(bench.queue, bench.scratch(), z.t, labels.t, nullptr, dz.t, bench.at(1));
+    EXPECT_GT(want.loss, 127 * 100);
+    for (int64_t row : {0, 1}) EXPECT_NEAR(bench.metrics_row(row)[0], want.loss, 1e-5 * want.loss);
+  }
 }
 
 TEST_F(Kernels, LossOf16BitScores) {

@@ -19,9 +19,7 @@ RunSpec evaluation_spec(RunSpec spec) {
   return spec;
 }
 
-bool is_loss(OpKind kind) {
-  return kind == OpKind::Softmax || kind == OpKind::CrossEntropy || kind == OpKind::SquaredError;
-}
+bool is_loss(OpKind kind) { return kind == OpKind::CrossEntropy || kind == OpKind::SquaredError; }
 
 }  // namespace
 

@@ -249,7 +249,7 @@ struct Labels {
   float smoothing = 0;
   Labels(const Tensor& t, double s = 0) : classes(t), smoothing(static_cast<float>(s)) {}
 };
-void cross_entropy(Queue, Scratch, const Tensor& p, const Labels&, StepAt at);
+void cross_entropy(Queue, Scratch, const Tensor& z, const Labels&, StepAt at);
 void softmax_grad(Queue, const Tensor& p, const Labels&, const LossScale* scale, const Tensor& dz);
 void squared_error(Queue, Scratch, const Tensor& z, const Tensor& y, StepAt at);
 void squared_error_grad(Queue, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz);

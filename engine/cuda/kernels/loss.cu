@@ -94,28 +94,6 @@ __global__ void softmax_kernel(Tensor z, Tensor p) {
   });
 }
 
-__global__ void cross_entropy_kernel(Tensor p, Tensor labels, Scratch scratch, StepAt at, float smoothing) {
-  __shared__ Sums shared[kLossWarps];
-  wait_for_previous();
-  const Ref from = resolve(p), truth = resolve(labels);
-  const int cols = static_cast<int>(p.cols);
-  Sums mine;
-  for_rows(p.rows, [&](int64_t r, int lane) {
-    const ReadRow row{from, r};
-    const Normaliser n = normaliser(row, cols);
-    const Target target(truth, r, cols, smoothing);
-    row.each(cols, [&](int c, float v) {
-      if (smoothing > 0.f || c == target.label) mine.loss -= target.at(c) * logf(fmaxf(v, 1e-37f));
-    });
-    if (lane != 0) return;
-    mine.correct += n.best == target.label;
-    mine.rows += 1;
-  });
-  Sums total;
-  mine = block_sum(mine, shared);
-  if (grid_sum(scratch, mine, total, shared)) write_metrics(at, total);
-}
-
 __global__ void softmax_grad_kernel(Tensor p, Tensor labels, const LossScale* scale, Tensor dz, float smoothing) {
   wait_for_previous();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -233,8 +211,8 @@ void softmax(Queue queue, const Tensor& z, const Tensor& p) {
   launch(queue, softmax_kernel, row_blocks(z.rows), kLossThreads, 0, z, p);
 }
 
-void cross_entropy(Queue queue, Scratch scratch, const Tensor& p, const Labels& y, StepAt at) {
-  launch(queue, cross_entropy_kernel, row_blocks(p.rows), kLossThreads, 0, p, y.classes, scratch, at, y.smoothing);
+void cross_entropy(Queue queue, Scratch scratch, const Tensor& z, const Labels& y, StepAt at) {
+  launch_loss(queue, {z, y.classes, Tensor{}, nullptr, scratch, at, nullptr, y.smoothing});
 }
 
 void softmax_grad(Queue queue, const Tensor& p, const Labels& y, const LossScale* scale, const Tensor& dz) {

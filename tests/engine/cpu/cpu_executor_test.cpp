@@ -48,6 +48,32 @@ TEST(CpuExecutor, AgreesWithTheOracle) {
     }
 }
 
+// Large weights make rows very wrong; a row then loses the distance from its best score to the score of its class.
+TEST(CpuExecutor, VeryWrongRowsHaveTheLossOfTheirScores) {
+  const data::Dataset data = test::random_data(40, 6, 3, true);
+  const Model model = make_model(small_spec().model, 6, 3);
+  for (const Fusion fusion : {Fusion::Off, Fusion::Epilogue}) {
+    RunSpec spec = small_spec();
+    spec.exec.fusion = fusion;
+    TrainState state = test::initial_state(model, spec);
+    for (auto& values : state.parameters)
+      for (float& v : values) v *= 30;
+    const auto executor = make_cpu_executor();
+    std::vector<StepResult> results;
+    spec.train.lr = 0;
+    test::run_steps(*executor, spec, model, data, state, data.train.rows, 1, &results);
+    const std::vector<float> scores = executor->predict(data.train.x, data.train.rows);
+    double want = 0;
+    for (int64_t r = 0; r < data.train.rows; ++r) {
+      const float* row = scores.data() + 3 * r;
+      want += static_cast<double>(*std::max_element(row, row + 3) - row[data.train.labels[static_cast<size_t>(r)]]) / 40;
+    }
+    EXPECT_GT(want, 1000);
+    EXPECT_NEAR(static_cast<double>(results.back().loss), want, 1e-5 * want);
+    EXPECT_NEAR(executor->evaluate(Part::Train).loss, want, 1e-5 * want);
+  }
+}
+
 TEST(CpuExecutor, FusionDoesNotChangeTheNumbers) {
   RunSpec off = small_spec(), pointwise = small_spec(), epilogue = small_spec();
   off.exec.fusion = Fusion::Off;

@@ -171,16 +171,35 @@ TEST(LayerOps, EmbeddingAddsUpTheGradientOfASymbol) {
 TEST(LayerOps, SmoothedTargetsHaveTheirGradient) {
   const std::vector<int32_t> classes{2, 0, 1};
   const Labels labels{classes.data(), 0.2};
-  Values z(3, 4, 19), p(3, 4), dz(3, 4);
+  Values z(3, 4, 19), dz(3, 4);
   const double loss = softmax_cross_entropy(z.m(), labels, 1.0, dz.m()).loss;
-  softmax(z.m(), p.m());
-  EXPECT_NEAR(cross_entropy(p.m(), labels).loss, loss, 1e-12);
+  EXPECT_NEAR(cross_entropy(z.m(), labels).loss, loss, 1e-12);
   for (size_t i = 0; i < z.data.size(); ++i) {
     Values up = z, down = z, space(3, 4);
     up.data[i] += 1e-6, down.data[i] -= 1e-6;
     const double slope = (softmax_cross_entropy(up.m(), labels, 1.0, space.m()).loss -
                           softmax_cross_entropy(down.m(), labels, 1.0, space.m()).loss) / 2e-6;
     EXPECT_NEAR(dz.data[i], slope, 1e-7);
+  }
+}
+
+// A class whose share of the softmax is below the smallest float still has its loss.
+template <class Real>
+void expect_loss_of_far_scores(double smoothing, double want) {
+  std::vector<Real> z{0, 2000, 500, 2000}, dz(4);
+  const int32_t label = 2;
+  const Labels labels{&label, smoothing};
+  const Matrix<Real> scores{z.data(), 1, 4};
+  EXPECT_NEAR(cross_entropy(scores, labels).loss, want, 1e-6);
+  EXPECT_NEAR(softmax_cross_entropy(scores, labels, Real(1), Matrix<Real>{dz.data(), 1, 4}).loss, want, 1e-6);
+}
+
+TEST(LayerOps, LossHasNoLimit) {
+  const double whole = 2000 + std::log(2.0);
+  for (const double smoothing : {0.0, 0.2}) {
+    const double want = whole - (1 - smoothing) * 500 - smoothing * (0 + 2000 + 500 + 2000) / 4;
+    expect_loss_of_far_scores<float>(smoothing, want);
+    expect_loss_of_far_scores<double>(smoothing, want);
   }
 }
 

@@ -103,7 +103,7 @@ void add_summary(RankReport& report, const RunSummary& summary);  // hosts, note
 // Does nothing if the ranks are on several hosts: the links between hosts are others.
 void add_peak(RankReport& report, std::span<const BusRate> measured);
 
-// "rank 5 makes all ranks lose 0.30 ms a step (12 %): it comes 3.0 ms late in every 10th step". Empty without a straggler.
+// "rank 5 makes all ranks lose 0.30 ms a step (12 %): it comes about 3.0 ms late in every 10th step". Empty without a straggler.
 std::string clocks_text(const RankReport& report);  // "clocks ± 4.0 µs", "all on one clock"; empty: not known
 std::string straggler_text(const RankReport& report);
 std::string usual_wait_text(const UsualWait& wait, size_t steps);

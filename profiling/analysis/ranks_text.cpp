@@ -63,7 +63,7 @@ std::string text_of(const Straggler& s) {
   std::string when = " in " + std::to_string(s.late_steps) + (s.late_steps == 1 ? " step" : " steps");
   if (s.every > 0) when = s.every == 1 ? " in every step" : " in every " + ordinal(s.every) + " step";
   return "rank " + std::to_string(s.rank) + " makes all ranks lose " + ms_text(s.cost_us) + " a step (" +
-         percent(s.share, s.share < 0.0995 ? 1 : 0) + "): it comes " + ms_text(s.late_us) + " late" + when;
+         percent(s.share, s.share < 0.0995 ? 1 : 0) + "): it comes about " + ms_text(s.late_us) + " late" + when;
 }
 
 struct Cost {

@@ -182,7 +182,7 @@ void RanksPanel::fitHeights() {
 
 QString RanksPanel::notes() const {
   QStringList notes;
-  if (report().straggler.rank >= 0) notes << tr("Lost: how late it comes, spread over all steps. Waits in the tables may be longer: other streams compute meanwhile.");
+  if (report().straggler.rank >= 0) notes << tr("Lost time: how late the rank comes, shared out over all steps. The tables can show longer waits, because other work of the GPU goes on meanwhile.");
   if (const int step = map_->chosenStep(); step >= 0) notes << text(step_text(report(), static_cast<size_t>(step)));
   for (const auto& lines : {prof::more_cost_texts(report()), report().notes})
     for (const std::string& line : lines) notes << text(line);

@@ -21,7 +21,7 @@ TEST(RankInsights, TheLateRankIsNamedWithItsCostAndItsLatestStep) {
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0].rule, "late rank");
   EXPECT_EQ(found[0].headline, straggler_text(report));
-  EXPECT_TRUE(found[0].headline.ends_with("it comes 2.0 ms late in every 5th step")) << found[0].headline;
+  EXPECT_TRUE(found[0].headline.ends_with("it comes about 2.0 ms late in every 5th step")) << found[0].headline;
   EXPECT_NEAR(found[0].cost_ns, report.straggler.cost_us * 1e3 * 60, 60e3);
   const auto step = latest_step(report);
   ASSERT_TRUE(step);

@@ -303,8 +303,13 @@ void CompareTables::showWaits(const ComparedRuns& compared) {
   const bool any = compared.runs.size() == 2 && stalls.any();
   setPageVisible(waits_page_, any);
   if (!any) return;
-  waits_model_.setTable(with_columns(prof::stall_delta_table(stalls.lines.empty() ? stalls.kernels : stalls.lines, !stalls.lines.empty()),
-                                     {stalls.lines.empty() ? "kernel" : "line", "a_share", "b_share", "delta", "change", "verdict", "a_reason", "b_reason"}));
+  const bool lines = !stalls.lines.empty();
+  Table table = with_columns(prof::stall_delta_table(lines ? stalls.lines : stalls.kernels, lines),
+                             {lines ? "line" : "kernel", "a_share", "b_share", "delta", "change", "verdict", "a_reason", "b_reason"});
+  const QString &a = baseline_, &b = candidate_;
+  const QString names[] = {a, b, tr("%1 − %2").arg(b, a), tr("change"), tr("verdict"), tr("%1 waits most for").arg(a), tr("%1 waits most for").arg(b)};
+  for (size_t i = 0; i < std::size(names); ++i) table.columns[i + 1].name = names[i].toStdString();
+  waits_model_.setTable(std::move(table));
   fit_columns(*waits_, waits_model_);
 }
 

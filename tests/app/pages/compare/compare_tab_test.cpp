@@ -401,7 +401,11 @@ void CompareTabTest::linesOfAnXrayAreComparedIfBothRunsHaveOne() {
   QStringList all;
   for (int row = 0; row < 2; ++row)
     for (int column = 0; column < rows.columnCount(); ++column) all << plain_text(rows, row, column);
+  QCOMPARE(rows.headerData(1, Qt::Horizontal).toString(), QString("A, %"));
   QVERIFY2(all.contains("my.cu:14") && all.contains("-31") && all.contains("less") && all.contains("global memory"), qPrintable(all.join('|')));
+  tab.swapRuns();
+  settle(tab);
+  QTRY_COMPARE(rows.headerData(1, Qt::Horizontal).toString(), QString("B, %"));
 }
 
 void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {

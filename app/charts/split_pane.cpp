@@ -21,7 +21,7 @@ namespace {
 
 using prof::Meaning;
 
-constexpr double kTightRow = 15, kSplitRow = 21, kSplitHeading = 17, kBarsTop = 34, kBarGap = 4;
+constexpr double kLeastRow = 12.5, kTightRow = 15, kSplitRow = 21, kSplitHeading = 17, kBarsTop = 34, kBarGap = 4;
 constexpr double kSplitNames = 130, kSplitPitch = 56;  // widths of the columns of a table
 
 // A dash if the part does not exist or was not traced.
@@ -148,13 +148,15 @@ void SplitPane::refresh() {
   }
   const QString means =
       fewest < steps ? count_text(fewest) + QStringLiteral("–") + count_text(steps) : count_text(steps);
-  table_ = split_table(splits, isSmall());
+  merged_ = compact_ && !isWide();
+  table_ = split_table(splits, merged_);
+  if (compact_ && !merged_ && tightHeight() > height()) merged_ = true, table_ = split_table(splits, true);
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
   const QString note = steps == 0 ? unit : tr("%1 · median of the newest %2").arg(unit, means);
   const StepSplit* const only = runs_.size() == 1 ? &runs_[0]->split : nullptr;
   const int rank = only && several_ranks(runs_[0]->trace) ? prof::rank_of_steps(runs_[0]->trace) : -1;
   const QString of_rank = rank < 0 ? QString() : tr(" · rank %1").arg(rank);
-  setTitle(isSmall() ? tr("Step split") : tr("Step time split"), only ? note + only->left_out + of_rank : note,
+  setTitle(merged_ ? tr("Step split") : tr("Step time split"), only ? note + only->left_out + of_rank : note,
            only && only->short_launches ? tr("%1 in short launches").arg(note) : note);
   QStringList said;
   for (const auto& run : runs_)
@@ -167,7 +169,7 @@ void SplitPane::refresh() {
 // The difference gets its own column if three columns of numbers fit. In a low pane all parts with their colours matter more.
 bool SplitPane::differences() const {
   const bool fits = width() >= (compact_ ? 2 * (kSplitNames + 3 * kSplitPitch) : 300);
-  return runs_.size() == 2 && table_.wall.size() == 2 && !isSmall() && fits;
+  return runs_.size() == 2 && table_.wall.size() == 2 && !merged_ && fits;
 }
 
 // A share of the step is shown beside the only run if there is space for more than one table side by side.
@@ -180,8 +182,6 @@ double SplitPane::columnPitch() const {
 }
 
 bool SplitPane::isWide() const { return width() >= 2 * (kSplitNames + 2 * kSplitPitch); }
-
-bool SplitPane::isSmall() const { return compact_ && !isWide(); }
 
 void SplitPane::resizeEvent(QResizeEvent* event) {
   Pane::resizeEvent(event);
@@ -203,10 +203,10 @@ double SplitPane::columnRight(double left, size_t column) const {
   return left + tables().width - 10 - columnPitch() * static_cast<double>(columns() - 1 - column);
 }
 
-int SplitPane::wantedHeight() const {
-  const double bars = static_cast<double>(runs_.size()) * (barHeight() + kBarGap);
-  return static_cast<int>(kBarsTop + bars + kSplitHeading + kSplitRow * static_cast<double>(tables().rows) + 14);
-}
+double SplitPane::tableTop() const { return kBarsTop + static_cast<double>(runs_.size()) * (barHeight() + kBarGap) + kSplitHeading; }
+int SplitPane::wantedHeight() const { return static_cast<int>(tableTop() + kSplitRow * static_cast<double>(tables().rows) + 14); }
+// Rows that are as low as they can be, without the sum.
+double SplitPane::tightHeight() const { return tableTop() + kLeastRow * static_cast<double>(tables().rows - 1) + 6; }
 
 // All bars are visible, with their letters. Many bars become thinner to leave space for the table.
 double SplitPane::barHeight() const {
@@ -311,9 +311,8 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   const double space = height() - top - 6;
   const auto rows = static_cast<double>(tables.count > 1 ? tables.rows : table_.rows.size());
   // The sum stands at the end of the bars, too: it is left out where rows would overlap.
-  constexpr double kLeastPitch = 12.5;
   const double sum = tables.count > 1 ? 0 : 1.3;  // of several tables, one row is the sum
-  const bool with_sum = space / (rows + sum) >= kLeastPitch;
+  const bool with_sum = space / (rows + sum) >= kLeastRow;
   const double pitch = std::clamp(space / (rows + (with_sum ? sum : 0)), 11.0, kSplitRow);
   for (size_t i = 0; i <= table_.rows.size(); ++i) {
     const double left = tables.width * static_cast<double>(i / tables.rows);

@@ -58,14 +58,15 @@ class SplitPane : public Pane {
   };
   Tables tables() const;
   bool isWide() const;
-  bool isSmall() const;  // rows are merged
   double barHeight() const;
+  double tableTop() const;
+  double tightHeight() const;
   void paintNames(QPainter& painter, double top);
   QString wordAt(QPointF at) const;
 
   std::vector<QPointer<Run>> runs_;
   SplitTable table_;
-  bool compact_ = false;
+  bool compact_ = false, merged_ = false;  // merged: rows of kernels are one
   std::vector<std::pair<QRectF, QString>> words_;  // painted and underlined, with the tip of each
 };
 

@@ -48,6 +48,7 @@ CodeEditor::CodeEditor(QWidget* parent) : QWidget(parent), editor_(new QsciScint
   editor_->setLexer(lexer_);
   editor_->setMarginType(kNumbers, QsciScintilla::NumberMargin);
   editor_->setMarginWidth(kNumbers, QStringLiteral("00000"));
+  editor_->setScrollWidth(1), editor_->setScrollWidthTracking(true);  // as wide as the longest line
   editor_->setFolding(QsciScintilla::PlainFoldStyle, kFolds);
   editor_->setBraceMatching(QsciScintilla::SloppyBraceMatch);
   editor_->setAutoIndent(true), editor_->setIndentationsUseTabs(false), editor_->setTabWidth(2);

@@ -496,7 +496,7 @@ void KernelPanel::showResults() {
   const bool checks = checking_.running() && !results_.empty() && results_.back().good();
   const QString state = results_.empty() ? tr("the results of your kernel, shape by shape") : good_ ? tr("passed") : checks ? tr("running") : tr("failed");
   check_pane_->setTitle(tr("Check"), state);
-  if (results_.empty()) return verdict_->setText(cuda_ ? tr("Ctrl+Enter compares it with the op on the CPU, on several shapes.") : tr("A check needs an NVIDIA GPU; without one the kernel is compiled."));
+  if (results_.empty()) return verdict_->setText(cuda_ ? tr("Ctrl+Enter compares it with the op on the CPU, on several shapes.") : tr("Without an NVIDIA GPU the kernel is only compiled, not checked."));
   const ShapeResult& last = results_.back();
   verdict_->setText(last.good() ? tr("Right on %1 shapes. No access outside of its buffers.").arg(results_.size()) : text(last.shape + ": " + last.sentence));
 }

@@ -142,9 +142,14 @@ void LettersTest::everyTabAtEverySize() {
             if (theme_turn == 0 && w->isVisible() && ws::test::paints_letters(*w))
               letters += painted_texts(*w).size();
           const QString of = run == digits_ ? " digits" : "";
-          check(*window,
-                QString("%1%2 %3 %4").arg(window->tabs()->tabText(tab), of).arg(screen.width()).arg(theme().dark() ? "dark" : "light"),
-                wrong);
+          const QString state = QString("%1%2 %3 %4").arg(window->tabs()->tabText(tab), of).arg(screen.width()).arg(theme().dark() ? "dark" : "light");
+          const auto found = [&] {
+            QStringList cut;
+            check(*window, state, cut);
+            return cut;
+          };
+          (void)QTest::qWaitFor([&] { return found().isEmpty(); }, 3000);  // a busy machine lays out late
+          wrong << found();
           ++states;
         }
   }

@@ -51,16 +51,16 @@ std::vector<std::vector<float>> results_on_cpu(const LabSpec& spec, int64_t size
 
 }  // namespace
 
-OwnKernelVerdict check_lab_kernel(const LabSpec& spec, Way way, int64_t size, const std::function<void()>& ready) {
+OwnKernelVerdict check_lab_kernel(const LabSpec& spec, Way way, int64_t size, const OnLaunch& on_launch) {
   const own::KernelContract contract = kernel_contract(spec, size);
   const OwnKernelSource& source = *kernel_of(spec, way);
   if (bytes_of(spec, size) <= kWholeCheckBytes)
-    return cuda::check_contract(contract, source, [&](const auto& operands) { return results_on_cpu(spec, size, operands); }, ready);
+    return cuda::check_contract(contract, source, [&](const auto& operands) { return results_on_cpu(spec, size, operands); }, on_launch);
   const Inputs inputs = make_inputs(spec, size);
   std::vector<own::Bytes> operands{bytes_of(inputs.a)};
   if (!inputs.b.empty()) operands.push_back(bytes_of(inputs.b));
   operands.emplace_back(static_cast<size_t>(output_elements(spec, size)) * sizeof(float));
-  return cuda::check_memory(contract, source, operands, ready);
+  return cuda::check_memory(contract, source, operands, on_launch);
 }
 
 void measure_device_ceilings(Ceilings& known, const LabSpec& sweep, const std::atomic<bool>& cancel) {

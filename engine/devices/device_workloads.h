@@ -12,9 +12,9 @@ std::unique_ptr<Workload> make_workload(const LabSpec& spec, Way way, int64_t si
                                         const std::atomic<bool>& cancel);
 
 // Compares a person's kernel with the operation, computed on the CPU; for arrays of more than a million numbers, it only looks at
-// the memory that the kernel writes. `ready` is called before the first launch. Throws OwnKernelRefused if it cannot be launched.
+// the memory that the kernel writes.  Throws OwnKernelRefused if it cannot be launched.
 // A wrong kernel can end this process, or never return: call it in a process that may end.
-OwnKernelVerdict check_lab_kernel(const LabSpec& spec, Way way, int64_t size, const std::function<void()>& ready);
+OwnKernelVerdict check_lab_kernel(const LabSpec& spec, Way way, int64_t size, const OnLaunch& on_launch);
 
 // Measures the GPU ceilings that the sweep needs and that are still unknown. Does nothing without a GPU.
 void measure_device_ceilings(Ceilings& known, const LabSpec& sweep, const std::atomic<bool>& cancel);

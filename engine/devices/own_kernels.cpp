@@ -31,16 +31,16 @@ own::KernelBuild build_own_kernel(const own::KernelContract& contract, const Own
 }
 
 OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const data::Dataset& data, const std::string& name,
-                                  const OwnKernelSource& source, const std::function<void()>& ready) {
+                                  const OwnKernelSource& source, const OnLaunch& on_launch) {
   const size_t op = own::find_op(plan, name);
   const auto expected = [&](const std::vector<own::Bytes>& operands) { return expected_results(plan, op, operands); };
-  return cuda::check_own_kernel(plan, model, data, op, source, {expected, kAloneRate}, ready);
+  return cuda::check_own_kernel(plan, model, data, op, source, {expected, kAloneRate}, on_launch);
 }
 #else
 constexpr const char* kNoCuda = "This build has no CUDA support. Install the CUDA toolkit and build again.";
 own::KernelBuild build_own_kernel(const own::KernelContract&, const OwnKernelSource&, int) { throw Failure(kNoCuda); }
 OwnKernelVerdict check_own_kernel(const Plan&, const Model&, const data::Dataset&, const std::string&, const OwnKernelSource&,
-                                  const std::function<void()>&) {
+                                  const OnLaunch&) {
   throw Failure(kNoCuda);
 }
 #endif

@@ -13,6 +13,8 @@ namespace {
 
 using Facts = std::set<std::string, std::less<>>;
 
+constexpr int64_t kLongSum = 1024;  // too long for one thread
+
 // Writes `result` for "OUT". A line "?fact text" stays only if the fact holds, and "!fact text" only if it does not.
 std::string filled(std::string_view text, const Facts& facts, const std::string& result) {
   std::string out;
@@ -32,6 +34,8 @@ std::string filled(std::string_view text, const Facts& facts, const std::string&
   return out;
 }
 
+const Operand& first_result(const KernelContract& contract) { return *std::ranges::find_if(contract.operands, &Operand::written); }
+
 // The names of the operands, and what the op's fields say.
 Facts facts_of(const KernelContract& contract) {
   Facts facts;
@@ -40,6 +44,7 @@ Facts facts_of(const KernelContract& contract) {
   if (contract.op.transpose_b) facts.insert("transposed_b");
   if (contract.op.activation != Activation::None) facts.insert("activated");
   if (contract.sines > 0) facts.insert("sines");
+  if (first_result(contract).elements() == 1 && contract.operands.front().elements() >= kLongSum) facts.insert("long_sum");
   switch (contract.op.epilogue) {
     case Epilogue::None:
       facts.insert("plain");
@@ -273,10 +278,18 @@ const std::map<OpKind, FirstBody>& bodies() {
   h[i] = h_t(activation(sum));
 )"}},
       {OpKind::ColumnSum, {R"(
-  float sum = 0;
-  for (int row = 0; row < dz_rows * dz_cols / db_cols; ++row) sum += float(dz[row * db_cols + i]);
-  db[i] = db_t(sum);
-)"}},
+?long_sum   __shared__ float part[kThreads];
+?long_sum   part[i] = 0;
+?long_sum   for (int at = i; at < dz_rows * dz_cols; at += kThreads) part[i] += float(dz[at]);
+?long_sum   for (int half = kThreads / 2; half > 0; half /= 2) {
+?long_sum     __syncthreads();
+?long_sum     if (i < half) part[i] += part[i + half];
+?long_sum   }
+?long_sum   if (i == 0) db[0] = db_t(part[0]);
+!long_sum   float sum = 0;
+!long_sum   for (int row = 0; row < dz_rows * dz_cols / db_cols; ++row) sum += float(dz[row * db_cols + i]);
+!long_sum   db[i] = db_t(sum);
+)", "?long_sum kThreads\n!long_sum OUT_rows * OUT_cols"}},
   };
   return all;
 }
@@ -317,8 +330,6 @@ std::string update_body(const KernelContract& contract) {
   }
   return text;
 }
-
-const Operand& first_result(const KernelContract& contract) { return *std::ranges::find_if(contract.operands, &Operand::written); }
 
 std::string comments_of(const KernelContract& contract) {
   const std::string out = first_result(contract).name;

@@ -190,11 +190,9 @@ OwnKernelVerdict judge(const KernelContract& contract, Precision precision, Kern
   return verdict;
 }
 
-OwnKernelVerdict judge_inputs(const KernelContract& contract, Precision precision, KernelBench& bench, const ExpectedOf& expected,
-                              const std::function<void()>& ready) {
+OwnKernelVerdict judge_inputs(const KernelContract& contract, Precision precision, KernelBench& bench, const ExpectedOf& expected) {
   const std::vector<Bytes> random = input_values(contract, 7), zeros = input_values(contract, 0);
   const auto of_random = expected(random), of_zeros = expected(zeros);
-  ready();
   OwnKernelVerdict verdict = judge(contract, precision, bench, random, of_random);
   if (!verdict.good()) return verdict;
   const double error = verdict.error;

@@ -37,9 +37,8 @@ double value_at(const Bytes& bytes, DType type, int64_t i);
 OwnKernelVerdict judge(const KernelContract& contract, Precision precision, KernelBench& bench, const std::vector<Bytes>& inputs,
                        const std::vector<std::vector<float>>& expected);
 using ExpectedOf = std::function<std::vector<std::vector<float>>(const std::vector<Bytes>& operands)>;
-// Judges random values, then zeros. `ready` is called before the first launch.
-OwnKernelVerdict judge_inputs(const KernelContract& contract, Precision precision, KernelBench& bench, const ExpectedOf& expected,
-                              const std::function<void()>& ready);
+// Judges random values, then zeros.
+OwnKernelVerdict judge_inputs(const KernelContract& contract, Precision precision, KernelBench& bench, const ExpectedOf& expected);
 // Launches once, and looks only at memory that the kernel may not write.
 OwnKernelVerdict judge_memory(const KernelContract& contract, KernelBench& bench, const std::vector<Bytes>& inputs);
 

@@ -1,6 +1,7 @@
 // What the check of a person's kernel found, on one plan.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,9 @@ std::string_view to_string(OwnKernelFault fault);
 // The fault that an error code of CUDA stands for, for example "cudaErrorIllegalAddress"; None: another error.
 OwnKernelFault fault_of_call(std::string_view code);
 std::string sentence_of(OwnKernelFault fault);  // for faults that need no place
+
+// Called before (true) and after a launch of a person's kernel, which may never end.
+using OnLaunch = std::function<void(bool runs)>;
 
 // A kernel that cannot be launched.
 class OwnKernelRefused : public Failure {

@@ -23,7 +23,7 @@ class OwnKernelsOnGpu : public testing::Test {
   }
   OwnKernelVerdict check(const RunSpec& spec, const std::string& op, const std::string& text) const {
     const Model model = make_model(spec.model, data_.features, data_.outputs);
-    return check_own_kernel(compile(spec, model, 32).plan, model, data_, op, {"test.cu", text}, [] {});
+    return check_own_kernel(compile(spec, model, 32).plan, model, data_, op, {"test.cu", text}, [](bool) {});
   }
   std::string first(const RunSpec& spec, const std::string& op) const {
     const Plan plan = compile(spec, make_model(spec.model, data_.features, data_.outputs), 32).plan;

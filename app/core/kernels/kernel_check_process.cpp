@@ -39,15 +39,17 @@ ShapeResult fault_result(const std::string& shape, OwnKernelFault fault, const s
   return result;
 }
 
-using Check = std::function<OwnKernelVerdict(const std::function<void()>& ready)>;
+using Check = std::function<OwnKernelVerdict(const OnLaunch&)>;
+
+constexpr std::string_view kLaunches = "{}", kLaunched = "[]";  // lines of the checking process
 
 ShapeResult checked(const std::string& shape, const Check& check) {
-  const auto ready = [] {
-    std::printf("{}\n");
+  const auto on_launch = [](bool runs) {
+    std::puts((runs ? kLaunches : kLaunched).data());
     std::fflush(stdout);
   };
   try {
-    ShapeResult result{.shape = shape, .sentence = {}, .verdict = check(ready), .failure = {}};
+    ShapeResult result{.shape = shape, .sentence = {}, .verdict = check(on_launch), .failure = {}};
     result.sentence = result.verdict.sentence();
     return result;
   } catch (const OwnKernelRefused& refused) {
@@ -93,16 +95,11 @@ KernelToCheck read_request(const JsonInput& in) {
   return kernel;
 }
 
-struct Part {
-  std::string name;
-  int launch_ms;  // for all its launches
-};
-
 // Follows the checking process, which may crash and may never end.
 class Follower {
  public:
-  Follower(std::vector<Part> parts, int load_ms, const json& request, std::vector<std::string> program)
-      : parts_(std::move(parts)), load_ms_(load_ms), request_(request), process_(with_request(std::move(program)), Process::Output::Captured) {}
+  Follower(std::vector<std::string> shapes, const CheckTimes& times, const json& request, std::vector<std::string> program)
+      : shapes_(std::move(shapes)), times_(times), request_(request), process_(with_request(std::move(program)), Process::Output::Captured) {}
   ~Follower() {
     process_.signal(SIGKILL);
     process_.wait();
@@ -113,14 +110,13 @@ class Follower {
   std::vector<ShapeResult> run(const std::function<bool(const ShapeResult&)>& arrived) {
     std::vector<ShapeResult> results;
     bool launching = false;
-    while (results.size() < parts_.size()) {
-      const auto& [shape, launch_ms] = parts_[results.size()];
-      const std::string line = read_line(launching ? launch_ms : load_ms_);
-      if (line == "{}") {
-        launching = true;
+    while (results.size() < shapes_.size()) {
+      const std::string line = read_line(launching ? times_.launch_ms : times_.load_ms);
+      if (line == kLaunches || line == kLaunched) {
+        launching = line == kLaunches;
         continue;
       }
-      if (line.empty()) results.push_back(ended(shape, launching));
+      if (line.empty()) results.push_back(ended(shapes_[results.size()], launching));
       else results.push_back(shape_result(line));
       launching = false;
       if (arrived && !arrived(results.back())) break;
@@ -156,8 +152,8 @@ class Follower {
     return {.shape = shape, .sentence = what, .verdict = {}, .failure = what};
   }
 
-  std::vector<Part> parts_;
-  int load_ms_;
+  std::vector<std::string> shapes_;
+  CheckTimes times_;
   RequestFile request_;
   Process process_;
   std::string text_;
@@ -197,9 +193,9 @@ ShapeResult shape_result(const std::string& json_line) {
 
 std::vector<ShapeResult> check_kernel(const KernelToCheck& kernel, const std::function<bool(const ShapeResult&)>& arrived, const CheckTimes& times,
                                       const std::vector<std::string>& program) {
-  std::vector<Part> parts;
-  for (const CheckedShape& shape : kernel.shapes) parts.push_back({shape.name, times.launch_ms});
-  return Follower(std::move(parts), times.load_ms, to_json(kernel), program).run(arrived);
+  std::vector<std::string> shapes;
+  for (const CheckedShape& shape : kernel.shapes) shapes.push_back(shape.name);
+  return Follower(std::move(shapes), times, to_json(kernel), program).run(arrived);
 }
 
 namespace {
@@ -209,13 +205,10 @@ std::string check_name(const lab::LabSpec& spec, lab::Way way, int64_t size) { r
 // One process a kernel, because a wrong one may end it.
 void check_lab_kernel_of(const lab::LabSpec& spec, lab::Way way, const std::function<bool(const std::string&)>& arrived,
                          const std::vector<std::string>& program, lab::KernelChecks& checks) {
-  constexpr int64_t kMsForMib = 3;  // to copy the arrays there and back, and to compare them
-  const CheckTimes times;
-  std::vector<Part> parts;
-  for (const int64_t size : spec.sizes)
-    parts.push_back({check_name(spec, way, size), times.launch_ms + static_cast<int>(lab::bytes_of(spec, size) / (1 << 20) * kMsForMib)});
+  std::vector<std::string> shapes;
+  for (const int64_t size : spec.sizes) shapes.push_back(check_name(spec, way, size));
   const json request{{"lab", to_json(spec)}, {"way", lab::info(way).name}};
-  const auto results = Follower(std::move(parts), times.load_ms, request, program).run([&](const ShapeResult& result) { return arrived(result.shape); });
+  const auto results = Follower(std::move(shapes), CheckTimes{}, request, program).run([&](const ShapeResult& result) { return arrived(result.shape); });
   for (size_t i = 0; i < results.size(); ++i)
     checks[{way, spec.sizes[i]}] = results[i].good() ? "" : results[i].failure.empty() ? std::string(lab::kWrongKernel) + results[i].sentence : results[i].failure;
 }
@@ -226,7 +219,7 @@ int check_lab_inside(const JsonInput& in) {
     const lab::Way way = lab::own_way(i);
     if (lab::info(way).name != in.required("way").text()) continue;
     for (const int64_t size : spec.sizes)
-      if (!print_checked(check_name(spec, way, size), [&](const auto& ready) { return check_lab_kernel(spec, way, size, ready); })) return 1;
+      if (!print_checked(check_name(spec, way, size), [&](const OnLaunch& on_launch) { return check_lab_kernel(spec, way, size, on_launch); })) return 1;
   }
   return 0;
 }
@@ -252,9 +245,9 @@ int check_inside(const std::string& request_file) {
   if (kernel.shapes.empty()) return 0;
   const data::Dataset data = data::load(kernel.shapes.front().spec.data);
   for (const CheckedShape& shape : kernel.shapes) {
-    const auto check = [&](const std::function<void()>& ready) {
+    const auto check = [&](const OnLaunch& on_launch) {
       const CheckedPlan planned = plan_of(shape.spec, data);
-      return check_own_kernel(planned.plan, planned.model, data, kernel.op, source, ready);
+      return check_own_kernel(planned.plan, planned.model, data, kernel.op, source, on_launch);
     };
     if (!print_checked(shape.name, check)) return 1;
   }

@@ -27,7 +27,7 @@ ShapeResult shape_result(const std::string& json_line);  // throws Failure
 
 struct CheckTimes {
   int load_ms = 60'000;    // the data, the GPU's context, the compiler
-  int launch_ms = 1'000;   // all launches of one shape
+  int launch_ms = 1'000;   // one launch
 };
 
 // Starts `program` ("warpsight kernel check-inside"), follows it, and ends it. The results end with the first that is not

@@ -15,7 +15,7 @@ namespace ws::cuda {
 class GuardedKernel : public own::KernelBench {
  public:
   // Throws OwnKernelRefused if the kernel does not compile or cannot be launched.
-  GuardedKernel(const own::KernelContract& contract, const OwnKernelSource& source);
+  GuardedKernel(const own::KernelContract& contract, const OwnKernelSource& source, OnLaunch on_launch);
   own::LaunchResult launch(const std::vector<own::Bytes>& operands, const own::LaunchState& state) override;
   const OwnKernel& kernel() const { return kernel_; }
 
@@ -25,6 +25,7 @@ class GuardedKernel : public own::KernelBench {
   virtual StepAt at() const { return {}; }  // of an update
   void place_operands(const std::vector<own::Bytes>& operands, unsigned char guard);
   void launch_own();
+  void tell(bool runs) const { on_launch_(runs); }
 
   Stream stream_ = make_stream();
   Handle<cudaLibrary_t, cudaLibraryUnload> helpers_;
@@ -34,13 +35,15 @@ class GuardedKernel : public own::KernelBench {
   void fill_shared_memory(unsigned char with);
 
   OwnKernel kernel_;
+  OnLaunch on_launch_;
   std::vector<DeviceBlock<char>> blocks_;  // by operand: guard, buffer, guard
 };
 
 class OwnKernelBench final : public GuardedKernel {
  public:
   // `rate`: the learning rate of an update.
-  OwnKernelBench(const Plan& plan, const Model& model, const data::Dataset& data, size_t op, const OwnKernelSource& source, double rate);
+  OwnKernelBench(const Plan& plan, const Model& model, const data::Dataset& data, size_t op, const OwnKernelSource& source, double rate,
+                 OnLaunch on_launch);
   // What the built-in kernels of the op make of the same operands.
   std::vector<own::Bytes> built_in(const std::vector<own::Bytes>& operands);
   double own_us();       // of one launch, median
@@ -51,6 +54,7 @@ class OwnKernelBench final : public GuardedKernel {
   StepAt at() const override { return {clock_.data(), 0, rate_.data(), sums_.data(), 1}; }
   Launching launching();
   double time(const std::function<void()>& launch);
+  double time(const std::function<void()>& launch, int each, int times);
 
   size_t op_;
   Workplace place_;

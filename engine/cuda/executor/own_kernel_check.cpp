@@ -5,10 +5,10 @@
 namespace ws::cuda {
 
 OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const data::Dataset& data, size_t op, const OwnKernelSource& source,
-                                  const ExpectedResults& expected, const std::function<void()>& ready) {
+                                  const ExpectedResults& expected, const OnLaunch& on_launch) {
   const own::KernelContract contract = own::contract_of(plan, op);
-  OwnKernelBench bench(plan, model, data, op, source, expected.rate);
-  OwnKernelVerdict verdict = own::judge_inputs(contract, plan.spec.exec.precision, bench, expected.of, ready);
+  OwnKernelBench bench(plan, model, data, op, source, expected.rate, on_launch);
+  OwnKernelVerdict verdict = own::judge_inputs(contract, plan.spec.exec.precision, bench, expected.of);
   verdict.registers = bench.kernel().registers(), verdict.occupancy = bench.kernel().occupancy();
   verdict.bytes = static_cast<double>(bytes(plan, plan.ops[op])), verdict.flops = static_cast<double>(flops(plan, plan.ops[op]));
   if (!verdict.good()) return verdict;
@@ -22,15 +22,14 @@ OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const da
 }
 
 OwnKernelVerdict check_contract(const own::KernelContract& contract, const OwnKernelSource& source, const own::ExpectedOf& expected,
-                                const std::function<void()>& ready) {
-  GuardedKernel kernel(contract, source);
-  return own::judge_inputs(contract, Precision::Fp32, kernel, expected, ready);
+                                const OnLaunch& on_launch) {
+  GuardedKernel kernel(contract, source, on_launch);
+  return own::judge_inputs(contract, Precision::Fp32, kernel, expected);
 }
 
 OwnKernelVerdict check_memory(const own::KernelContract& contract, const OwnKernelSource& source, const std::vector<own::Bytes>& operands,
-                              const std::function<void()>& ready) {
-  GuardedKernel kernel(contract, source);
-  ready();
+                              const OnLaunch& on_launch) {
+  GuardedKernel kernel(contract, source, on_launch);
   return own::judge_memory(contract, kernel, operands);
 }
 

@@ -17,15 +17,14 @@ struct ExpectedResults {
   own::ExpectedOf of;
   double rate = 0;  // the learning rate of an update
 };
-// `ready` is called before the first launch. Throws OwnKernelRefused if the kernel does not compile or cannot be launched. A
-// wrong kernel can end this process or never return, so run it in a process that may end.
+// Throws OwnKernelRefused if the kernel does not compile or cannot be launched. A wrong kernel can end this process or never return, so run it in a process that may end.
 OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const data::Dataset& data, size_t op, const OwnKernelSource& source,
-                                  const ExpectedResults& expected, const std::function<void()>& ready);
+                                  const ExpectedResults& expected, const OnLaunch& on_launch);
 // The same for float32 operands without a plan, and without times.
 OwnKernelVerdict check_contract(const own::KernelContract& contract, const OwnKernelSource& source, const own::ExpectedOf& expected,
-                                const std::function<void()>& ready);
+                                const OnLaunch& on_launch);
 // Only what one launch does to memory, for operands that are too large to compare each value many times.
 OwnKernelVerdict check_memory(const own::KernelContract& contract, const OwnKernelSource& source, const std::vector<own::Bytes>& operands,
-                              const std::function<void()>& ready);
+                              const OnLaunch& on_launch);
 
 }  // namespace ws::cuda

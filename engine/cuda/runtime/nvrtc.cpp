@@ -30,8 +30,8 @@ void check_nvrtc(nvrtcResult code, const std::string& call, const Program& progr
     throw CallFailure(call.substr(0, call.find('(')), nvrtcGetErrorString(code), failed + first_of(log_of(program.value)));
 }
 
-#define NVRTC_CHECK(call) \
-  check_nvrtc(faults::hit(#call) ? NVRTC_ERROR_INTERNAL_ERROR : (call), #call, program, failed)
+#define NVRTC_ATTEMPT(call) (faults::hit(#call) ? NVRTC_ERROR_INTERNAL_ERROR : (call))
+#define NVRTC_CHECK(call) check_nvrtc(NVRTC_ATTEMPT(call), #call, program, failed)
 
 std::vector<const char*> pointers_to(const std::vector<std::string>& options) {
   std::vector<const char*> words;
@@ -63,7 +63,7 @@ Compilation try_compile(const std::string& source, const char* file_name, const 
   const std::vector<const char*> words = pointers_to(options);
   Program program;
   NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), file_name, 0, nullptr, nullptr));
-  const nvrtcResult made = nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data());
+  const nvrtcResult made = NVRTC_ATTEMPT(nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data()));
   if (made == NVRTC_ERROR_COMPILATION) return {{}, log_of(program.value)};
   check_nvrtc(made, "nvrtcCompileProgram()", program, failed);
   return {cubin_of(program, failed), log_of(program.value)};

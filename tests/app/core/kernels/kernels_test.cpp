@@ -166,6 +166,13 @@ TEST_F(Kernels, TheCheckFollowsItsProcess) {
   EXPECT_EQ(wrong[0].verdict.fault, OwnKernelFault::WrongValue);
 }
 
+// A slow machine is no endless kernel: what the check does between launches has another limit, and each launch its own.
+TEST_F(Kernels, OnlyALaunchMayBeTooLong) {
+  const std::string launch = "echo '{}'; sleep 0.2; echo '[]'; ";
+  EXPECT_TRUE(played(launch + launch + launch + "sleep 0.6; echo '" + line(true) + "'; echo '" + line(true) + "'", {60'000, 500})[0].good());
+  EXPECT_EQ(played(launch + launch + "echo '{}'; sleep 60", {60'000, 500})[0].verdict.fault, OwnKernelFault::Endless);
+}
+
 TEST_F(Kernels, AKernelThatCrashesOrNeverEndsIsAResult) {
   const auto endless = played("echo '{}'; sleep 60");
   ASSERT_EQ(endless.size(), 1u);

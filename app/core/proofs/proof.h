@@ -30,7 +30,7 @@ std::optional<std::string> edits_between(const RunSpec& before, const RunSpec& a
 struct Proof {
   std::string created, device, name, edits, changes;
   Interval before_us, predicted_us, after_us;
-  int rounds = 0, left_out = 0;  // left out: rounds in which the machine changed its pace
+  int rounds = 0, left_out = 0;  // left out: recordings of both sides in which the machine had another pace
   double error() const { return (predicted_us.value - after_us.value) / after_us.value; }  // signed, as a share
 };
 
@@ -42,16 +42,15 @@ struct ProofOptions {
 // training fails or the edits are no choices.
 Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset& data, const ProofOptions& options = {});
 
-// One recording with the edits between two without them, which show whether the machine kept its pace.
-struct ProofRound {
-  Interval before_us, predicted_us, after_us;
-  double change = 0;  // from the first recording to the last, as a share
-  bool even() const { return change <= 0.05; }
+struct ProofRecording {
+  Interval step_us;
+  Interval predicted_us;  // with the edits; of a recording without them
 };
-// The even rounds, or the most even ones where fewer than `wanted` are.
-std::vector<ProofRound> rounds_that_count(std::vector<ProofRound> rounds, size_t wanted);
+// Other programs of the machine make some recordings slower. These have the quickest pace that at least `wanted` recordings share
+// within 8 %; where there is none, these are the `wanted` quickest.
+std::vector<ProofRecording> at_one_pace(std::vector<ProofRecording> recordings, size_t wanted);
 
-// Records both sides in turn until `rounds` are even, but for at most three times as many rounds.
+// Records both sides in turn until each has `rounds` recordings at one pace, but at most three times as many.
 using Recorded = std::function<prof::RunData()>;
 Proof prove_in_turn(const std::string& edits, int rounds, const Recorded& before, const Recorded& after);
 

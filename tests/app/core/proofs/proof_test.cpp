@@ -19,6 +19,7 @@
 namespace ws::app {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 RunSpec naive() {
@@ -53,18 +54,22 @@ TEST(Proof, EditsLeadFromOneChoiceToAnother) {
   EXPECT_EQ(edits_between(naive(), after), std::nullopt);
 }
 
-TEST(Proof, RoundsInWhichTheMachineChangedItsPaceAreLeftOut) {
-  const auto round = [](double after, double change) { return ProofRound{{100, 1}, {50, 1}, {after, 1}, change}; };
-  const std::vector<ProofRound> even = rounds_that_count({round(80, 0.4), round(50, 0.01), round(51, 0.02), round(90, 0.06), round(52, 0.05)}, 2);
-  ASSERT_EQ(even.size(), 3u);
-  for (const ProofRound& one : even) EXPECT_LT(one.after_us.value, 53);
-  const std::vector<ProofRound> most_even = rounds_that_count({round(80, 0.4), round(50, 0.01), round(90, 0.2)}, 2);
-  ASSERT_EQ(most_even.size(), 2u);
-  EXPECT_EQ(most_even[1].after_us.value, 90);
+std::vector<double> times_at_one_pace(const std::vector<double>& us, size_t wanted) {
+  std::vector<ProofRecording> recordings;
+  for (const double one : us) recordings.push_back({{one, 1}, {one / 2, 1}});
+  std::vector<double> counted;
+  for (const ProofRecording& one : at_one_pace(recordings, wanted)) counted.push_back(one.step_us.value);
+  return counted;
+}
+
+TEST(Proof, RecordingsInWhichTheMachineWasSlowerAreLeftOut) {
+  EXPECT_THAT(times_at_one_pace({155, 111, 108, 158, 114, 231}, 3), ElementsAre(108, 111, 114));
+  EXPECT_THAT(times_at_one_pace({80, 152, 150, 151}, 2), ElementsAre(150, 151, 152)) << "one quick recording is no pace";
+  EXPECT_THAT(times_at_one_pace({100, 150, 200}, 2), ElementsAre(100, 150)) << "no pace: the quickest";
 }
 
 // The machine becomes twice as slow after the first two recordings; afterwards it keeps its pace.
-TEST(Proof, BothSidesTakeTurnsUntilEnoughRoundsAreEven) {
+TEST(Proof, BothSidesTakeTurnsUntilEachHasOnePace) {
   std::string turns;
   const auto recorded = [&turns](char side, bool sync) {
     prof::MadeProgram program = prof::small_network();
@@ -75,11 +80,11 @@ TEST(Proof, BothSidesTakeTurnsUntilEnoughRoundsAreEven) {
     return program.run();
   };
   const Proof proof = prove_in_turn("no sync", 2, [&] { return recorded('b', true); }, [&] { return recorded('a', false); });
-  EXPECT_EQ(turns, "bababab");
+  EXPECT_EQ(turns, "bababa");
   EXPECT_EQ(proof.rounds, 2);
-  EXPECT_EQ(proof.left_out, 1);
+  EXPECT_EQ(proof.left_out, 2);
   EXPECT_NEAR(proof.error(), 0, 0.02);
-  EXPECT_THAT(to_text(proof), HasSubstr("2 rounds in turn; 1 more left out, as the machine changed its pace"));
+  EXPECT_THAT(to_text(proof), HasSubstr("2 rounds in turn; 2 recordings left out, as the machine had another pace"));
 }
 
 TEST(Proof, KeptProofsAreReadAgain) {

@@ -109,10 +109,56 @@ void attend_grad(const Heads& heads, Matrix<Real> dout, Matrix<Real> out, Matrix
   });
 }
 
+namespace {
+
+template <class Real>
+Part<Real> part_of(const Place& at, HeadPart part, Matrix<Real> m) {
+  if (part == HeadPart::Output) return at.of_out(m);
+  if (part != HeadPart::Scores) return at.of_qkv(m, static_cast<int64_t>(part));
+  const int64_t time = at.heads.time;
+  return {m.data + (at.text * at.heads.heads + at.head) * time * time, time, time, time};
+}
+
+}  // namespace
+
+template <class Real>
+void head_product(const Heads& heads, const HeadParts& parts, Matrix<Real> a, bool transpose_a, Matrix<Real> b,
+                  bool transpose_b, Matrix<Real> c) {
+  const Matrix<Real> scores = parts.a == HeadPart::Scores ? a : c;
+  const int64_t texts = scores.size() / (heads.heads * heads.time * heads.time);
+  const Real scale = parts.scaled ? scale_of<Real>(heads) : Real(1);
+  each_head(heads, texts * heads.time, [&](const Place& at) {
+    multiply<Real>(part_of(at, parts.a, a), transpose_a, part_of(at, parts.b, b), transpose_b, part_of(at, parts.c, c), scale,
+                   Result::Replaces);
+  });
+}
+
+template <class Real>
+void causal_softmax(Matrix<Real> scores, Matrix<Real> shares) {
+  for (int64_t row = 0; row < scores.rows; ++row) {
+    std::copy_n(scores.row(row), scores.cols, shares.row(row));
+    softmax_up_to(shares.row(row), row % scores.cols, scores.cols);
+  }
+}
+
+template <class Real>
+void causal_softmax_grad(Matrix<Real> dshares, Matrix<Real> shares, Matrix<Real> dscores) {
+  for (int64_t row = 0; row < shares.rows; ++row) {
+    const Real *p = shares.row(row), *dp = dshares.row(row);
+    const int64_t seen = row % shares.cols + 1;
+    Real mean = 0;
+    for (int64_t j = 0; j < seen; ++j) mean += p[j] * dp[j];
+    for (int64_t j = 0; j < shares.cols; ++j) dscores.row(row)[j] = j < seen ? p[j] * (dp[j] - mean) : Real(0);
+  }
+}
+
 #define WS_FOR(Real)                                                                      \
   template void attend(const Heads&, Matrix<Real>, Matrix<Real>, Matrix<Real>);           \
   template void attention_shares(const Heads&, int64_t, Matrix<Real>, Matrix<Real>, Matrix<Real>);                \
-  template void attend_grad(const Heads&, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);
+  template void attend_grad(const Heads&, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);  \
+  template void head_product(const Heads&, const HeadParts&, Matrix<Real>, bool, Matrix<Real>, bool, Matrix<Real>); \
+  template void causal_softmax(Matrix<Real>, Matrix<Real>);                                                        \
+  template void causal_softmax_grad(Matrix<Real>, Matrix<Real>, Matrix<Real>);
 WS_FOR(float)
 WS_FOR(double)
 #undef WS_FOR

@@ -213,6 +213,16 @@ void average_pool_grad(const Window& w, Matrix<Real> dy, Matrix<Real> dx) {
   }
 }
 
+template <class Real>
+void turn(const Window& w, Matrix<Real> x, Matrix<Real> y) {
+  for (int64_t n = 0; n < w.n; ++n) {
+    const Real* from = x.data + n * w.h * w.w;
+    Real* to = y.data + n * w.h * w.w;
+    for (int64_t i = 0; i < w.h; ++i)
+      for (int64_t j = 0; j < w.w; ++j) to[j * w.h + i] = from[i * w.w + j];
+  }
+}
+
 #define WS_FOR(Real)                                                                                                   \
   template void convolve(const Window&, Matrix<Real>, Matrix<Real>, Matrix<Real>);                                     \
   template void convolve_data_grad(const Window&, Matrix<Real>, Matrix<Real>, Matrix<Real>);                           \
@@ -220,7 +230,8 @@ void average_pool_grad(const Window& w, Matrix<Real> dy, Matrix<Real> dx) {
   template void max_pool(const Window&, Matrix<Real>, Matrix<Real>);                                                   \
   template void max_pool_grad(const Window&, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);                  \
   template void average_pool(const Window&, Matrix<Real>, Matrix<Real>);                                               \
-  template void average_pool_grad(const Window&, Matrix<Real>, Matrix<Real>);
+  template void average_pool_grad(const Window&, Matrix<Real>, Matrix<Real>);                                          \
+  template void turn(const Window&, Matrix<Real>, Matrix<Real>);
 WS_FOR(float)
 WS_FOR(double)
 #undef WS_FOR

@@ -19,4 +19,8 @@ void average_pool(const Window& window, Matrix<Real> x, Matrix<Real> y);
 template <class Real>
 void average_pool_grad(const Window& window, Matrix<Real> dy, Matrix<Real> dx);
 
+// Turns each of the window's n matrices of h × w.
+template <class Real>
+void turn(const Window& w, Matrix<Real> x, Matrix<Real> y);
+
 }  // namespace ws::cpu

@@ -279,6 +279,10 @@ class Interpreter final : public Executor {
       case OpKind::EmbedGrad:
       case OpKind::Attention:
       case OpKind::AttentionGrad:
+      case OpKind::HeadProduct:
+      case OpKind::CausalSoftmax:
+      case OpKind::CausalSoftmaxGrad:
+      case OpKind::Transpose:
       case OpKind::Dropout:
       case OpKind::Prepare:
         return run_layer(bound, op);
@@ -340,6 +344,14 @@ class Interpreter final : public Executor {
         cpu::attend_grad(op.heads, in(0), in(1), in(2), in(3), out(0));
         if (op.out.size() > 1) cpu::column_sum(out(0), out(1));
         return;
+      case OpKind::HeadProduct:
+        return cpu::head_product(op.heads, op.parts, in(0), op.transpose_a, in(1), op.transpose_b, out(0));
+      case OpKind::CausalSoftmax:
+        return cpu::causal_softmax(in(0), out(0));
+      case OpKind::CausalSoftmaxGrad:
+        return cpu::causal_softmax_grad(in(0), in(1), out(0));
+      case OpKind::Transpose:
+        return cpu::turn(op.window, in(0), out(0));
       case OpKind::Dropout:
         return cpu::drop_out(op.dropout, bound.plan.spec.train.seed, step_, in(0), out(0));
       case OpKind::Prepare:

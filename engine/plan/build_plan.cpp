@@ -15,10 +15,12 @@ DType activation_type(Precision precision) {
 
 // A layer's buffers that its gradient reads.
 struct Kept {
+  BufferId given = BufferId::None;  // what the layer before it left; `input` is the same or has the other layout
   BufferId input = BufferId::None, output = BufferId::None;
   BufferId saved = BufferId::None;                              // activation: what its slope is a function of
   BufferId mean = BufferId::None, deviation = BufferId::None;  // norms
   BufferId qkv = BufferId::None, heads = BufferId::None, lse = BufferId::None;  // attention
+  BufferId shares = BufferId::None;                                             // attention of several ops
   DropoutMask mask;
 };
 
@@ -169,9 +171,63 @@ class Builder {
 
   void forward(Phase phase) {
     for (size_t i = 0; i < model_.layers.size(); ++i) {
-      kept_[i].input = output_;
-      output_ = kept_[i].output = forward(i, output_, phase);
+      kept_[i].given = output_;
+      kept_[i].input = as_read(i, output_, phase);
+      output_ = kept_[i].output = as_left(i, forward(i, kept_[i].input, phase), phase);
     }
+  }
+
+  // ---- layouts of pictures ----
+  // With nchw, a picture between two layers has one plane for each channel. The data set has nhwc, and the first
+  // convolution reads it as it is. A picture of one pixel or one channel is the same in both.
+  bool has_planes(BufferId id) const { return planes_.contains(id); }
+  bool may_have_planes(const LayerShape& shape) const {
+    return spec().exec.layout == PictureLayout::Nchw && shape.is_picture() && shape.channels > 1 && shape.rows() > 1;
+  }
+  // True if the layer works along the channels of a pixel. The others work on single values or on single planes.
+  bool reads_pixels(size_t i) const {
+    const LayerKind kind = layer(i).layer.kind;
+    return kind == LayerKind::Linear || kind == LayerKind::Conv || kind == LayerKind::BatchNorm || kind == LayerKind::LayerNorm;
+  }
+
+  // Turns a picture to the other layout. `row`: the result has one row for each picture.
+  BufferId turned(size_t i, BufferId x, const LayerShape& shape, bool to_planes, bool row, Phase phase) {
+    const int64_t pixels = shape.rows(), channels = shape.channels;
+    const std::string name = "t" + plan_.buffer(x).name;
+    const DType type = plan_.buffer(x).type;
+    const BufferId y = row         ? temp(name, batch_, shape.elements(), type)
+                       : to_planes ? temp(name, batch_ * channels, pixels, type)
+                                   : temp(name, batch_ * pixels, channels, type);
+    Op& made = op(OpKind::Transpose, phase, layer(i).number, (to_planes ? "to nchw " : "to nhwc ") + layer(i).name, {x}, {y});
+    made.window.n = batch_, made.window.h = to_planes ? pixels : channels, made.window.w = to_planes ? channels : pixels;
+    if (to_planes) planes_.insert(y);
+    return y;
+  }
+
+  BufferId as_read(size_t i, BufferId x, Phase phase) {
+    const LayerShape& shape = layer(i).in;
+    if (reads_pixels(i))
+      return has_planes(x) ? turned(i, x, shape, false, layer(i).layer.kind == LayerKind::Linear, phase) : x;
+    return may_have_planes(shape) && !has_planes(x) ? turned(i, x, shape, true, false, phase) : x;
+  }
+
+  BufferId as_left(size_t i, BufferId y, Phase phase) {
+    const LayerShape& shape = layer(i).out;
+    if (!may_have_planes(shape) || has_planes(y)) return y;
+    if (reads_pixels(i)) return linear_reads(i) ? y : turned(i, y, shape, true, false, phase);
+    planes_.insert(y);
+    return y;
+  }
+
+  // The gradient of a layer's result in the layout in which the layer wrote it.
+  BufferId gradient_as_left(size_t i) {
+    if (!reads_pixels(i) || !has_planes(kept_[i].output)) return dz_;
+    return turned(i, dz_, layer(i).out, false, false, Phase::Backward);
+  }
+  // The gradient of a layer's input in the layout of the layer before it.
+  BufferId gradient_as_given(size_t i) {
+    if (kept_[i].given == kept_[i].input || !passes_on(i)) return dz_;
+    return turned(i, dz_, layer(i).in, has_planes(kept_[i].given), false, Phase::Backward);
   }
 
   BufferId forward(size_t i, BufferId x, Phase phase) {
@@ -226,6 +282,13 @@ class Builder {
     return biased(i) ? plus_bias(i, z, used(i, 1), output(i, "s" + n, true, type), n, phase) : z;
   }
 
+  // A pool of planes sees each channel as a picture of its own.
+  Window pool_window(size_t i) const {
+    Window w = window(i);
+    if (has_planes(kept_[i].input)) w.n *= w.c, w.c = w.k = 1;
+    return w;
+  }
+
   Window window(size_t i) const {
     const NetworkLayer& l = layer(i);
     return {batch_,          l.in.height,      l.in.width,   l.in.channels, l.layer.window_h,
@@ -242,7 +305,7 @@ class Builder {
 
   BufferId pool(size_t i, OpKind kind, BufferId x, Phase phase) {
     const BufferId y = output(i, "h" + number(layer(i)), true, type_);
-    op(kind, phase, layer(i).number, layer(i).name, {x}, {y}).window = window(i);
+    op(kind, phase, layer(i).number, layer(i).name, {x}, {y}).window = pool_window(i);
     return y;
   }
 
@@ -313,12 +376,50 @@ class Builder {
     op(OpKind::MatMul, phase, layer(i).number, "qkv" + n, {x, used(i, 0)}, {z});
     kept.qkv = biased(i) ? plus_bias(i, z, used(i, 1), temp("q" + n, rows, 3 * width, type_), n, phase) : z;
     kept.heads = temp("a" + n, rows, width, type_);
-    kept.lse = temp("lse" + n, batch_ * layer(i).layer.heads, layer(i).in.time, DType::F32);
-    op(OpKind::Attention, phase, layer(i).number, layer(i).name, {kept.qkv}, {kept.heads, kept.lse}).heads = heads(i);
+    if (spec().exec.attention == AttentionForm::Plain) {
+      attend_plainly(i, phase);
+    } else {
+      kept.lse = temp("lse" + n, batch_ * layer(i).layer.heads, layer(i).in.time, DType::F32);
+      op(OpKind::Attention, phase, layer(i).number, layer(i).name, {kept.qkv}, {kept.heads, kept.lse}).heads = heads(i);
+    }
     const size_t out = biased(i) ? 2 : 1;
     const BufferId p = output(i, "p" + n, !biased(i), type_);
     op(OpKind::MatMul, phase, layer(i).number, "proj" + n, {kept.heads, used(i, out)}, {p});
     return biased(i) ? plus_bias(i, p, used(i, out + 1), output(i, "s" + n, true, type_), n, phase) : p;
+  }
+
+  // The scores of all heads of layer i: a square for each head of each text.
+  BufferId scores(size_t i, const std::string& name) {
+    const Heads of = heads(i);
+    return temp(name + number(layer(i)), batch_ * of.heads * of.time, of.time, type_);
+  }
+
+  Op& head_product(size_t i, Phase phase, const std::string& name, std::vector<BufferId> in, BufferId out, HeadParts parts) {
+    Op& made = op(OpKind::HeadProduct, phase, layer(i).number, name + number(layer(i)), std::move(in), {out});
+    made.heads = heads(i), made.parts = parts;
+    return made;
+  }
+
+  void attend_plainly(size_t i, Phase phase) {
+    using enum HeadPart;
+    Kept& kept = kept_[i];
+    const BufferId s = scores(i, "sc");
+    kept.shares = scores(i, "sh");
+    head_product(i, phase, "scores", {kept.qkv, kept.qkv}, s, {Query, Key, Scores, true}).transpose_b = true;
+    op(OpKind::CausalSoftmax, phase, layer(i).number, "softmax" + number(layer(i)), {s}, {kept.shares}).heads = heads(i);
+    head_product(i, phase, "values", {kept.shares, kept.qkv}, kept.heads, {Scores, Value, Output});
+  }
+
+  void attend_plainly_grad(size_t i, BufferId dqkv) {
+    using enum HeadPart;
+    const Kept& kept = kept_[i];
+    const BufferId dshares = scores(i, "dsh"), dscores = scores(i, "dsc");
+    head_product(i, Phase::Backward, "dv", {kept.shares, dz_}, dqkv, {Scores, Output, Value}).transpose_a = true;
+    head_product(i, Phase::Backward, "dshares", {dz_, kept.qkv}, dshares, {Output, Value, Scores}).transpose_b = true;
+    op(OpKind::CausalSoftmaxGrad, Phase::Backward, layer(i).number, "softmax′" + number(layer(i)), {dshares, kept.shares}, {dscores})
+        .heads = heads(i);
+    head_product(i, Phase::Backward, "dq", {dscores, kept.qkv}, dqkv, {Scores, Key, Query, true});
+    head_product(i, Phase::Backward, "dk", {dscores, kept.qkv}, dqkv, {Scores, Query, Key, true}).transpose_a = true;
   }
 
   BufferId join(size_t i, BufferId x, Phase phase) {
@@ -356,7 +457,11 @@ class Builder {
   void backward() {
     first_trained_ = 0;
     while (model_.layer_parameters[first_trained_].empty()) ++first_trained_;
-    for (size_t i = model_.layers.size(); i-- > first_trained_;) backward(i);
+    for (size_t i = model_.layers.size(); i-- > first_trained_;) {
+      dz_ = gradient_as_left(i);
+      backward(i);
+      dz_ = gradient_as_given(i);
+    }
   }
 
   bool passes_on(size_t i) const { return i > first_trained_; }
@@ -432,7 +537,7 @@ class Builder {
     std::vector<BufferId> in = max ? std::vector{dz_, kept.input, kept.output} : std::vector{dz_};
     op(max ? OpKind::MaxPoolGrad : OpKind::AvgPoolGrad, Phase::Backward, layer(i).number, "d" + layer(i).name, std::move(in),
        {dx})
-        .window = window(i);
+        .window = pool_window(i);
     dz_ = dx;
   }
 
@@ -472,8 +577,11 @@ class Builder {
     const Kept& kept = kept_[i];
     product_grad(i, biased(i) ? 2 : 1, kept.heads, "Wo", n, gradient_of(kept.heads));
     const BufferId dqkv = gradient_of(kept.qkv);
-    op(OpKind::AttentionGrad, Phase::Backward, layer(i).number, "d" + layer(i).name, {dz_, kept.heads, kept.qkv, kept.lse}, {dqkv})
-        .heads = heads(i);
+    if (spec().exec.attention == AttentionForm::Plain)
+      attend_plainly_grad(i, dqkv);
+    else
+      op(OpKind::AttentionGrad, Phase::Backward, layer(i).number, "d" + layer(i).name, {dz_, kept.heads, kept.qkv, kept.lse}, {dqkv})
+          .heads = heads(i);
     dz_ = dqkv;
     product_grad(i, 0, kept.input, "Wqkv", n, passes_on(i) ? gradient_of(kept.input) : BufferId::None);
   }
@@ -515,6 +623,7 @@ class Builder {
   std::vector<BufferId> master_, used_, gradient_;  // by ParamId
   std::vector<std::vector<BufferId>> states_;       // by ParamId
   std::vector<Kept> kept_;                          // by layer
+  std::set<BufferId> planes_;                       // pictures in nchw
   std::vector<BufferId> branches_;                  // inputs of open residuals, or on the way back their gradients
   size_t first_trained_ = 0;
   uint32_t dropouts_ = 0;

@@ -487,6 +487,22 @@ std::vector<Layer> layers_of(const ModelSpec& model) {
   return layers;
 }
 
+namespace {
+
+bool has_layer(const std::vector<Layer>& layers, std::initializer_list<LayerKind> kinds) {
+  return std::ranges::any_of(layers, [&](const Layer& l) { return std::ranges::count(kinds, l.kind) > 0 || has_layer(l.body, kinds); });
+}
+
+}  // namespace
+
+bool has_layer(const ModelSpec& model, std::initializer_list<LayerKind> kinds) {
+  try {
+    return has_layer(layers_of(model), kinds);
+  } catch (const LayersError&) {
+    return false;
+  }
+}
+
 LayerShape LayerShape::picture(int64_t height, int64_t width, int64_t channels) {
   LayerShape shape;
   shape.height = height;

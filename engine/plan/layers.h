@@ -4,6 +4,7 @@
 //   embed 128 | 4 x block(heads 4) | layernorm | linear
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,11 @@ std::string text_of(const Layer& layer);                 // "conv 3x3 16", as a 
 std::string_view to_string(LayerKind kind);              // "conv"; "activation" for all of them
 // The list of a model: model.layers, or the layers of its short form model.hidden. Throws LayersError.
 std::vector<Layer> layers_of(const ModelSpec& model);
+// True if one of the kinds is in the list, at any depth. A list that cannot be read has none.
+bool has_layer(const ModelSpec& model, std::initializer_list<LayerKind> kinds);
+// The layers that attend, and those that work on pictures only.
+inline constexpr std::initializer_list<LayerKind> kAttendingLayers = {LayerKind::Attention, LayerKind::Block};
+inline constexpr std::initializer_list<LayerKind> kPictureLayers = {LayerKind::Conv, LayerKind::MaxPool, LayerKind::AvgPool};
 
 // The shape of a row of data on its way through the network.
 struct LayerShape {

@@ -16,6 +16,7 @@ prof::Meaning meaning_of(const Op& op) {
     case OpKind::ConvWeightGrad:
     case OpKind::Attention:
     case OpKind::AttentionGrad:
+    case OpKind::HeadProduct:
     case OpKind::WeightGradients:
       return Meaning::Matrix;
     case OpKind::Softmax:

@@ -119,6 +119,12 @@ int64_t flops_per_element(const Op& op) {
     case OpKind::SquaredErrorFused:
     case OpKind::ClipGradients:
       return 3;
+    case OpKind::CausalSoftmax:
+      return 5;
+    case OpKind::CausalSoftmaxGrad:
+      return 4;
+    case OpKind::Transpose:
+      return 0;
     case OpKind::BatchNorm:
     case OpKind::LayerNorm:
       return 8;
@@ -178,6 +184,29 @@ int64_t attention_flops(const Plan& plan, const Op& op) {
   return products * plan.buffer(op.out[0]).rows * op.heads.time * op.heads.heads * op.heads.head_width;
 }
 
+int64_t elements_of(const Op& op, HeadPart part, int64_t texts) {
+  const Heads& h = op.heads;
+  return texts * h.heads * h.time * (part == HeadPart::Scores ? h.time : h.head_width);
+}
+
+// The texts that a product of heads multiplies: one of its operands is a whole matrix of scores.
+int64_t texts_of(const Plan& plan, const Op& op) {
+  const BufferId scores = op.parts.a == HeadPart::Scores ? op.in[0] : op.out[0];
+  return plan.buffer(scores).elements() / (op.heads.heads * op.heads.time * op.heads.time);
+}
+
+int64_t head_product_flops(const Plan& plan, const Op& op) {
+  return 2 * op.heads.head_width * elements_of(op, HeadPart::Scores, texts_of(plan, op));
+}
+
+// Each operand has the columns of other heads and parts beside its own.
+int64_t head_product_bytes(const Plan& plan, const Op& op) {
+  const int64_t texts = texts_of(plan, op);
+  return elements_of(op, op.parts.a, texts) * size_of(plan.buffer(op.in[0]).type) +
+         elements_of(op, op.parts.b, texts) * size_of(plan.buffer(op.in[1]).type) +
+         elements_of(op, op.parts.c, texts) * size_of(plan.buffer(op.out[0]).type);
+}
+
 int64_t clip_flops(const Plan& plan, const Op& op) {
   int64_t sum = 0;
   for (BufferId id : op.in) sum += plan.buffer(id).elements();
@@ -189,6 +218,7 @@ int64_t clip_flops(const Plan& plan, const Op& op) {
 int64_t flops(const Plan& plan, const Op& op) {
   if (is_picture_op(op.kind)) return picture_flops(op);
   if (op.kind == OpKind::Attention || op.kind == OpKind::AttentionGrad) return attention_flops(plan, op);
+  if (op.kind == OpKind::HeadProduct) return head_product_flops(plan, op);
   if (op.kind == OpKind::EmbedGrad) return plan.buffer(op.in[1]).elements();
   if (op.kind == OpKind::Embed) return op.in.size() > 2 ? plan.buffer(op.out[0]).elements() : 0;
   if (op.kind == OpKind::ClipGradients) return clip_flops(plan, op);
@@ -205,6 +235,7 @@ int64_t flops(const Plan& plan, const Op& op) {
 
 int64_t bytes(const Plan& plan, const Op& op) {
   if (is_bookkeeping(op.kind)) return 0;
+  if (op.kind == OpKind::HeadProduct) return head_product_bytes(plan, op);
   int64_t sum = 0;
   for (BufferId id : op.in) sum += plan.buffer(id).bytes();
   for (BufferId id : op.out) sum += plan.buffer(id).bytes();
@@ -275,6 +306,7 @@ std::vector<BufferId> equal_operands(const Op& op) {
     case OpKind::ActivateGrad:
     case OpKind::BatchNormGrad:
     case OpKind::LayerNormGrad:
+    case OpKind::CausalSoftmaxGrad:
       return {op.in[0], op.in[1], op.out[0]};
     case OpKind::AttentionGrad:
       return {op.in[2], op.out[0]};
@@ -285,6 +317,8 @@ std::vector<BufferId> equal_operands(const Op& op) {
     case OpKind::BatchNorm:
     case OpKind::BatchNormApply:
     case OpKind::LayerNorm:
+    case OpKind::CausalSoftmax:
+    case OpKind::Transpose:
       return {op.in[0], op.out[0]};
     default:
       return {};
@@ -315,6 +349,32 @@ void check_attention(const Plan& plan, size_t i) {
     throw Failure(where(plan, i) + ": the heads do not fit the width");
 }
 
+// Rows and columns of one head's matrix.
+std::pair<int64_t, int64_t> sides_of(const Op& op, HeadPart part, bool turned) {
+  const int64_t cols = part == HeadPart::Scores ? op.heads.time : op.heads.head_width;
+  return turned ? std::pair(cols, op.heads.time) : std::pair(op.heads.time, cols);
+}
+
+void check_head_product(const Plan& plan, size_t i) {
+  const Op& op = plan.ops[i];
+  const int64_t texts = texts_of(plan, op);
+  const auto fits = [&](BufferId id, HeadPart part) {
+    const int64_t parts = part < HeadPart::Output ? 3 : 1;
+    return plan.buffer(id).elements() == parts * elements_of(op, part, texts);
+  };
+  const auto a = sides_of(op, op.parts.a, op.transpose_a), b = sides_of(op, op.parts.b, op.transpose_b),
+             c = sides_of(op, op.parts.c, false);
+  if (texts < 1 || a.second != b.first || a.first != c.first || b.second != c.second || !fits(op.in[0], op.parts.a) ||
+      !fits(op.in[1], op.parts.b) || !fits(op.out[0], op.parts.c))
+    throw Failure(where(plan, i) + ": the heads do not fit together");
+}
+
+void check_turned(const Plan& plan, size_t i) {
+  const Window& w = plan.ops[i].window;
+  if (plan.buffer(plan.ops[i].in[0]).elements() != w.n * w.h * w.w)
+    throw Failure(where(plan, i) + ": the matrices do not have the size of the operand");
+}
+
 void check_pictures(const Plan& plan, size_t i) {
   const Window& w = plan.ops[i].window;
   if (plan.buffer(plan.ops[i].in[0]).elements() != w.n * w.h * w.w * w.c || w.c > kMostChannels)
@@ -327,6 +387,8 @@ void check_shapes(const Plan& plan, size_t i) {
   if (kind == OpKind::WeightGradients) check_weight_gradients(plan, i);
   if (is_picture_op(kind) || norm_pools(plan.ops[i])) check_picture_op(plan, i);
   if (kind == OpKind::Prepare) check_pictures(plan, i);
+  if (kind == OpKind::Transpose) check_turned(plan, i);
+  if (kind == OpKind::HeadProduct) check_head_product(plan, i);
   if (kind == OpKind::Attention || kind == OpKind::AttentionGrad) check_attention(plan, i);
   check_equal(plan, i);
 }

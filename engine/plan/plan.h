@@ -89,6 +89,10 @@ enum class OpKind : uint8_t {
   EmbedGrad,            // symbols, dh → dtable [, dpositions]
   Attention,            // qkv (n·time, 3·width) → out (n·time, width), lse (n·heads, time)
   AttentionGrad,        // dout, out, qkv, lse → dqkv [, bias gradient]
+  HeadProduct,          // a, b → c: op(a)·op(b) for each head of each text, see HeadParts
+  CausalSoftmax,        // scores (n·heads·time, time) → shares of the symbols up to each one, zero behind it
+  CausalSoftmaxGrad,    // gradient of the shares, shares → gradient of the scores
+  Transpose,            // x → y: each of the window's n matrices of h × w turned to w × h
   Dropout,              // x → y: the same op with a gradient as x is its own gradient
   Prepare,              // x → y: pictures cropped, mirrored or normalised, see Preparation
   ClipGradients,        // gradients... → the same, scaled by min(1, train.clip / norm over all of them)
@@ -126,6 +130,16 @@ struct Heads {
   bool operator==(const Heads&) const = default;
 };
 
+// What a HeadProduct takes of an operand for each head of each text. Query, Key and Value: its columns in a matrix like
+// qkv; Output: its columns in a matrix like out. These have (time, head_width), Scores (time, time). Three
+// products write the three parts of dqkv.
+enum class HeadPart : uint8_t { Query, Key, Value, Output, Scores };
+struct HeadParts {
+  HeadPart a = HeadPart::Query, b = HeadPart::Key, c = HeadPart::Scores;
+  bool scaled = false;  // by 1/√head_width
+  bool operator==(const HeadParts&) const = default;
+};
+
 // Element i of step s survives if uniform_at(train.seed, dropout_stream(..., s), i) >= rate; it is scaled by
 // 1/(1 − rate). A rank counts its own elements, and has streams of its own.
 struct DropoutMask {
@@ -152,12 +166,13 @@ struct Op {
   int layer = -1;    // index of the op's layer; -1: no layer
   std::string name;  // short label for the timeline: "fc1", "dW1", "bias relu"
   std::vector<BufferId> in, out;
-  bool transpose_a = false, transpose_b = false;  // MatMul: c = op(a)·op(b), all row-major
+  bool transpose_a = false, transpose_b = false;  // MatMul, HeadProduct: c = op(a)·op(b), all row-major
   Epilogue epilogue = Epilogue::None;
   Activation activation = Activation::None;  // also BatchNorm and its kin: the activation after the norm
   Window window;                             // Conv and pools; BatchNorm: of the max pool after the activation, or empty;
                                              // Prepare: n, h, w and c
-  Heads heads;                               // Attention, Embed: time
+  Heads heads;                               // Attention and its parts, Embed: time
+  HeadParts parts;                           // HeadProduct
   DropoutMask dropout;
   Preparation preparation;
   OwnKernelSource own;

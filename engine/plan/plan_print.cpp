@@ -47,6 +47,10 @@ std::string_view to_string(OpKind kind) {
                                         "embed grad",
                                         "attention",
                                         "attention grad",
+                                        "head product",
+                                        "causal softmax",
+                                        "causal softmax grad",
+                                        "transpose",
                                         "dropout",
                                         "prepare",
                                         "clip gradients",
@@ -86,9 +90,17 @@ std::string names_of(const Plan& plan, const std::vector<BufferId>& ids) {
   return text;
 }
 
+// "q of qkv1": the columns of an operand that a product of heads takes.
+std::string part_of(const std::string& operand, HeadPart part) {
+  constexpr std::string_view names[] = {"q of ", "k of ", "v of ", "", ""};
+  return std::string(names[static_cast<size_t>(part)]) + operand;
+}
+
 // A product of matrices or a convolution: "xᵀ·dz1", "x ∗ W1 (3x3)".
 std::string factors(const Plan& plan, const Op& op) {
   const std::string a = name_of(plan, op.in[0]), b = name_of(plan, op.in[1]);
+  if (op.kind == OpKind::HeadProduct)
+    return part_of(a, op.parts.a) + (op.transpose_a ? "ᵀ" : "") + "·" + part_of(b, op.parts.b) + (op.transpose_b ? "ᵀ" : "");
   if (op.kind == OpKind::MatMul) return a + (op.transpose_a ? "ᵀ" : "") + "·" + b + (op.transpose_b ? "ᵀ" : "");
   const std::string window = " (" + std::to_string(op.window.kh) + "x" + std::to_string(op.window.kw) + ")";
   return a + (op.kind == OpKind::ConvWeightGrad ? "ᵀ" : "") + " ∗ " + b +
@@ -178,6 +190,8 @@ std::string describe(const Plan& plan, const Op& op) {
     case OpKind::ConvDataGrad:
     case OpKind::ConvWeightGrad:
       return product(plan, op);
+    case OpKind::HeadProduct:
+      return part_of(out, op.parts.c) + " = " + factors(plan, op) + (op.parts.scaled ? " / √d" : "");
     case OpKind::MaxPool:
     case OpKind::MaxPoolGrad:
     case OpKind::AvgPool:

@@ -99,6 +99,16 @@ constexpr FieldValue kFusions[] = {
     {"epilogue",
      "Bias, activation and their gradients inside the matrix product. Look at the timeline: few other kernels are "
      "left."}};
+constexpr FieldValue kAttentionForms[] = {
+    {"fused", "One kernel forward and one backward keep the scores on the chip. Look at Memory: no scores."},
+    {"plain",
+     "Scores, softmax and products are ops of their own, three forward and five backward. Look at Memory: the scores of "
+     "all heads."}};
+constexpr FieldValue kPictureLayouts[] = {
+    {"nhwc", "The channels of a pixel lie side by side, as tensor cores read them. Look at the Plan: no op turns a picture."},
+    {"nchw",
+     "Each channel is a plane of its own; convolutions and norms turn it before and after. Look at the turns in the "
+     "timeline."}};
 constexpr FieldValue kLaunches[] = {
     {"eager", "One launch per op. Look at the gaps between kernels, while the host prepares the next."},
     {"graph", "Whole steps are one cudaGraphLaunch. Look at the gaps between kernels: they close."},
@@ -158,6 +168,8 @@ WS_NAMES(Device, kDevices)
 WS_NAMES(Allocator, kAllocators)
 WS_NAMES(SyncPolicy, kSyncs)
 WS_NAMES(Fusion, kFusions)
+WS_NAMES(AttentionForm, kAttentionForms)
+WS_NAMES(PictureLayout, kPictureLayouts)
 WS_NAMES(Launch, kLaunches)
 WS_NAMES(Precision, kPrecisions)
 WS_NAMES(Accumulate, kAccumulates)
@@ -357,6 +369,10 @@ std::vector<Field> exec_fields() {
              "When the host waits for the GPU. Look for grey in the timeline."),
       CHOICE(exec, ExecSpec, fusion, Fusion, "Execution", "fusion", kLive,
              "How many ops share a kernel. Look at the number of kernels."),
+      CHOICE(exec, ExecSpec, attention, AttentionForm, "Execution", "attention", kLive,
+             "One kernel for attention, or one for each of its parts. Look at the step memory, and at the kernels of a block."),
+      CHOICE(exec, ExecSpec, layout, PictureLayout, "Execution", "layout", kLive,
+             "The order of pixels and channels in memory. Look at the ops around each convolution."),
       CHOICE(exec, ExecSpec, launch, Launch, "Execution", "launch", kLive,
              "How work reaches the GPU. Look at the gaps between kernels."),
       CHOICE(exec, ExecSpec, precision, Precision, "Execution", "precision", kLive,

@@ -42,14 +42,24 @@ Reason persistent_conflict(const TrainSpec& t) {
   return {};
 }
 
+// Choices of execution that only some networks have.
+Reason form_conflict(const RunSpec& s) {
+  if (s.exec.attention == AttentionForm::Plain && !has_layer(s.model, kAttendingLayers))
+    return Refusal{"exec.attention", "plain: this network has no attention; choose fused, or a network with blocks."};
+  if (s.exec.layout == PictureLayout::Nchw && !has_layer(s.model, kPictureLayers))
+    return Refusal{"exec.layout", "nchw: this network has no convolution or pool; choose nhwc."};
+  return {};
+}
+
 Reason layers_conflict(const RunSpec& s) {
-  if (s.model.layers.empty()) return {};
+  if (s.model.layers.empty()) return form_conflict(s);
   if (s.model.kind == ModelKind::Linear) return Refusal{"model.layers", "network: a line has no list of layers; choose kind mlp."};
   try {
     parse_layers(s.model.layers);
   } catch (const LayersError& problem) {
     return Refusal{"model.layers", "network: " + std::string(problem.what()) + "."};
   }
+  if (const auto reason = form_conflict(s)) return reason;
   if (s.exec.launch == Launch::Persistent)
     return Refusal{"exec.launch", "persistent: one kernel trains the networks of hidden layers; choose launch graph for a list of layers."};
   return {};

@@ -135,7 +135,8 @@ void require_same_shapes(const TrainState& found, const Model& model, Optimizer 
 }
 
 // Changing these makes a new plan for the same executor. Any other execution change makes a new executor.
-constexpr std::array<std::string_view, 4> kPlanOnly = {"exec.allocator", "exec.sync", "exec.fusion", "exec.kernels"};
+constexpr std::array<std::string_view, 6> kPlanOnly = {"exec.allocator", "exec.sync",   "exec.fusion",
+                                                        "exec.attention", "exec.layout", "exec.kernels"};
 
 // Checks that loss and pictures suit the data, which is known only after loading.
 std::optional<std::string> why_the_data_does_not_fit(const RunSpec& spec, const data::Dataset& data) {

@@ -205,7 +205,7 @@ TEST_F(Kernels, PicturesOfAnEpoch) {
 const std::vector<Window> kPools = {
     window(3, 28, 28, 16, 16, 2, 2, 2, 0), window(2, 7, 9, 32, 32, 2, 2, 2, 0), window(2, 8, 8, 5, 5, 3, 3, 2, 1),
     window(2, 6, 6, 64, 64, 3, 3, 1, 1),   window(3, 4, 4, 24, 24, 4, 4, 4, 0), window(1, 5, 3, 8, 8, 2, 2, 1, 0),
-    window(2, 9, 9, 16, 16, 3, 3, 3, 0),   window(2, 9, 9, 16, 16, 2, 2, 3, 0)};
+    window(2, 9, 9, 16, 16, 3, 3, 3, 0),   window(6, 8, 8, 1, 1, 2, 2, 2, 0),   window(2, 9, 9, 16, 16, 2, 2, 3, 0)};
 
 TEST_F(Kernels, MaxPoolsAndTheirGradients) {
   Bench bench;
@@ -224,6 +224,22 @@ TEST_F(Kernels, MaxPoolsAndTheirGradients) {
       std::vector<double> through = want.dx;
       for (size_t i = 0; i < through.size(); ++i) through[i] *= x.v[i] > 0 ? 1 : 0;
       expect_near(dx.download(), through, rounding(type), "dx through relu");
+    }
+}
+
+TEST_F(Kernels, MatricesAreTurned) {
+  Bench bench;
+  for (const Window& w : {Window{3, 784, 16}, Window{2, 16, 784}, Window{5, 33, 31}, Window{1, 1, 70}, Window{4, 64, 3}})
+    for (const DType type : kTypes) {
+      const Matrix x = random_matrix(w.n * w.h, w.w, type, 1);
+      Matrix y(w.n * w.w, w.h, type);
+      turn(bench.queue, w, x.t, y.t);
+      std::vector<double> want(x.v.size());
+      for (int64_t n = 0; n < w.n; ++n)
+        for (int64_t i = 0; i < w.h; ++i)
+          for (int64_t j = 0; j < w.w; ++j)
+            want[static_cast<size_t>((n * w.w + j) * w.h + i)] = x.v[static_cast<size_t>((n * w.h + i) * w.w + j)];
+      expect_near(y.download(), want, 0, std::to_string(w.h) + " × " + std::to_string(w.w));
     }
 }
 

@@ -117,6 +117,44 @@ void expect_attention(const Heads& h, Precision precision, int64_t texts) {
   EXPECT_EQ(run.dqkv.download(), again.dqkv.download()) << what;
 }
 
+// The same by the kernels of its parts, in the order of a plan.
+AttentionRun run_parts(const Heads& h, Precision precision, int64_t texts, const Matrix& qkv, const Matrix& dout) {
+  using enum HeadPart;
+  Bench bench;
+  const auto square = [&] { return Matrix(texts * h.heads * h.time, h.time, qkv.t.type); };
+  Matrix scores = square(), shares = square(), dshares = square(), dscores = square();
+  AttentionRun run{Matrix(qkv.t.rows, dout.t.cols, qkv.t.type), Matrix(1, 1), Matrix(qkv.t.rows, qkv.t.cols, qkv.t.type)};
+  const auto product = [&](HeadParts parts, const Tensor& a, bool ta, const Tensor& b, bool tb, const Tensor& c) {
+    head_product(bench.queue, precision, {h, parts, a, b, c, ta, tb});
+  };
+  product({Query, Key, Scores, true}, qkv.t, false, qkv.t, true, scores.t);
+  causal_softmax(bench.queue, scores.t, shares.t);
+  product({Scores, Value, Output}, shares.t, false, qkv.t, false, run.out.t);
+  product({Scores, Output, Value}, shares.t, true, dout.t, false, run.dqkv.t);
+  product({Output, Value, Scores}, dout.t, false, qkv.t, true, dshares.t);
+  causal_softmax_grad(bench.queue, dshares.t, shares.t, dscores.t);
+  product({Scores, Key, Query, true}, dscores.t, false, qkv.t, false, run.dqkv.t);
+  product({Scores, Query, Key, true}, dscores.t, true, qkv.t, false, run.dqkv.t);
+  return run;
+}
+
+TEST_F(Kernels, PartsOfAttention) {
+  for (const Precision precision : kPrecisions)
+    for (const Heads& h : {Heads{64, 2, 32}, Heads{128, 4, 64}, Heads{200, 3, 128}, Heads{1, 3, 5}, Heads{63, 1, 40}, Heads{65, 2, 127}, Heads{257, 2, 1}}) {
+      const int64_t texts = 2, width = h.heads * h.head_width;
+      const Matrix qkv = random_matrix(texts * h.time, 3 * width, number_type(precision), 1),
+                   dout = random_matrix(texts * h.time, width, number_type(precision), 2);
+      const AttentionWant want = attention_in_double(h, texts, qkv, dout);
+      const AttentionRun run = run_parts(h, precision, texts, qkv, dout), again = run_parts(h, precision, texts, qkv, dout);
+      SCOPED_TRACE(std::string(to_string(precision)) + ", time " + std::to_string(h.time) + ", " + std::to_string(h.heads) +
+                   " heads of " + std::to_string(h.head_width));
+      expect_near(run.out.download(), want.out, 2 * tolerance(precision), "values");
+      expect_near(run.dqkv.download(), want.dqkv, 4 * tolerance(precision), "gradient");  // scores are rounded in memory
+      EXPECT_EQ(run.out.download(), again.out.download());
+      EXPECT_EQ(run.dqkv.download(), again.dqkv.download());
+    }
+}
+
 TEST_F(Kernels, AttentionOfUsualHeads) {
   for (Precision precision : kPrecisions)
     for (int64_t head_width : {32, 64, 128})

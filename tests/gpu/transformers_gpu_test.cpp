@@ -52,6 +52,26 @@ TEST(TransformersGpu, EveryLevelAndLaunchAndPrecision) {
   }
 }
 
+TEST(TransformersGpu, PlainAttentionEndsWhereTheOracleEnds) {
+  NEEDS_GPU();
+  for (const Network& network : kNetworks) {
+    Training t = training_of(network);
+    const Outcome want = train_on_oracle(t);
+    t.spec.exec.attention = AttentionForm::Plain;
+    for (const Fusion fusion : kFusions)
+      for (const Launch launch : kLaunches)
+        for (const Precision precision : kPrecisions) {
+          t.spec.exec.fusion = fusion, t.spec.exec.launch = launch, t.spec.exec.precision = precision;
+          SCOPED_TRACE(std::string(network.layers) + ", " + label(t.spec.exec));
+          const Outcome got = train_on_gpu(t);
+          if (precision == Precision::Fp16 && skipped_steps(got)) continue;
+          EXPECT_LT(distance(got, want, t), 2 * tolerance(precision));
+          expect_same_losses(got, want, tolerance(precision));
+          EXPECT_TRUE(same_bits(train_on_gpu(t), got));
+        }
+  }
+}
+
 TEST(TransformersGpu, LossesOfTwoHundredStepsFollowTheOracle) {
   NEEDS_GPU();
   Training t = training_of(kNetworks[0]);

@@ -100,6 +100,8 @@ bool relevant(const RunSpec& spec, std::string_view key) {
   if (key.starts_with("data.")) return data_relevant(spec.data, key);
   if (key.starts_with("model.")) return model_relevant(spec.model, key);
   if (key.starts_with("train.")) return train_relevant(spec.train, key);
+  if (key == "exec.attention") return spec.exec.attention != AttentionForm::Fused || has_layer(spec.model, kAttendingLayers);
+  if (key == "exec.layout") return spec.exec.layout != PictureLayout::Nhwc || has_layer(spec.model, kPictureLayers);
   return exec_relevant(spec.exec, key);
 }
 

@@ -378,6 +378,15 @@ constexpr std::array kTable = {
           [](const Operands& o) { embed_grad(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.out(0), o.out(1)); }},
     Entry{OpKind::Attention, launch_attention},
     Entry{OpKind::AttentionGrad, launch_attention_grad},
+    Entry{OpKind::HeadProduct,
+          [](const Operands& o) {
+            head_product(o.with.queue, precision_of(o),
+                         {o.op.heads, o.op.parts, o.in(0), o.in(1), o.out(0), o.op.transpose_a, o.op.transpose_b});
+          }},
+    Entry{OpKind::CausalSoftmax, [](const Operands& o) { causal_softmax(o.with.queue, o.in(0), o.out(0)); }},
+    Entry{OpKind::CausalSoftmaxGrad,
+          [](const Operands& o) { causal_softmax_grad(o.with.queue, o.in(0), o.in(1), o.out(0)); }},
+    Entry{OpKind::Transpose, [](const Operands& o) { turn(o.with.queue, o.op.window, o.in(0), o.out(0)); }},
 };
 
 }  // namespace

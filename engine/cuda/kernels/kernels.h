@@ -201,6 +201,10 @@ void avg_pool_grad(Queue, const Window&, const Tensor& dy, const Tensor& dx);
 void prepare_pictures(Queue, const Preparation&, const Window& pictures, uint64_t seed, StepAt at, const Tensor& x,
                       const Tensor& y);
 
+// ---- layouts ----
+// Turns each of the window's n matrices of h × w.
+void turn(Queue, const Window&, const Tensor& x, const Tensor& y);
+
 // ---- norms and dropout ----
 // With `pool`, a max pool of tiled windows follows the norm and its activation: y has one row for each window, and the
 // values between are never in memory.
@@ -273,6 +277,16 @@ constexpr int64_t kMaxHeadWidth = 128;
 void attention(Queue, Precision, const Heads&, const Tensor& qkv, const Tensor& out, const Tensor& lse);
 void attention_grad(Queue, Precision, const Heads&, const Tensor& dout, const Tensor& out, const Tensor& qkv,
                     const Tensor& lse, const Tensor& dqkv, const BiasGradient& = {});
+// The parts of attention as kernels of their own: see HeadParts. `scores` and `shares` are (n·heads·time, time).
+struct HeadMultiplication {
+  Heads heads;
+  HeadParts parts;
+  Tensor a, b, c;
+  bool transpose_a = false, transpose_b = false;  // one of them at most
+};
+void head_product(Queue, Precision, const HeadMultiplication&);
+void causal_softmax(Queue, const Tensor& scores, const Tensor& shares);
+void causal_softmax_grad(Queue, const Tensor& dshares, const Tensor& shares, const Tensor& dscores);
 // With `more`: normalises sum = x + more, which it writes too.
 struct Norm {
   Tensor x, gain, shift, y, mean, inverse, more, sum;

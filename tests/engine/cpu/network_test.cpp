@@ -33,6 +33,8 @@ struct Net {
   const char* layers;
   LayerShape input;
   Fusion fusion = Fusion::Off;
+  AttentionForm attention = AttentionForm::Fused;
+  PictureLayout layout = PictureLayout::Nhwc;
 };
 
 RunSpec spec_of_net(const Net& c) {
@@ -41,7 +43,7 @@ RunSpec spec_of_net(const Net& c) {
   spec.model.init = Init::Xavier;
   spec.train.optimizer = Optimizer::Sgd;
   spec.train.lr = 1;
-  spec.exec.fusion = c.fusion;
+  spec.exec.fusion = c.fusion, spec.exec.attention = c.attention, spec.exec.layout = c.layout;
   return spec;
 }
 
@@ -120,7 +122,13 @@ std::vector<Net> all_nets() {
   };
   std::vector<Net> cases;
   for (const Fusion fusion : {Fusion::Off, Fusion::Pointwise, Fusion::Epilogue})
-    for (Net c : kinds) c.fusion = fusion, cases.push_back(c);
+    for (Net c : kinds) {
+      c.fusion = fusion;
+      cases.push_back(c);
+      const ModelSpec model{.layers = c.layers};
+      if (has_layer(model, kAttendingLayers)) c.attention = AttentionForm::Plain, cases.push_back(c);
+      if (has_layer(model, kPictureLayers)) c.layout = PictureLayout::Nchw, cases.push_back(c);
+    }
   return cases;
 }
 
@@ -146,6 +154,49 @@ TEST(Network, FusionAndAllocatorsChangeNoResult) {
         for (size_t i = 0; i < plain.parameters[p].size(); ++i)
           ASSERT_NEAR(got.parameters[p][i], plain.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
     }
+}
+
+// Both forms of a choice end at the same weights. The plan of the second one holds what the choice costs.
+TEST(Network, PlainAttentionAndPlanesEndWhereTheOtherFormEnds) {
+  const Net attends{"embed 6 | 2 x block(heads 2) | layernorm | linear", LayerShape::symbols(5)};
+  const Net convolves{"conv 3x3 4 | batchnorm | relu | residual(conv 3x3 4 | relu) | maxpool 2 | conv 3x3 6 | avgpool | linear 8 | relu | linear",
+                      LayerShape::picture(6, 6, 2)};
+  for (const Net& c : {attends, convolves})
+    for (const Fusion fusion : {Fusion::Off, Fusion::Pointwise, Fusion::Epilogue}) {
+      const data::Dataset data = data_for(c.input);
+      RunSpec spec = spec_of_net(c);
+      spec.train.lr = 0.1, spec.exec.fusion = fusion;
+      const Model model = make_model(spec.model, data);
+      const TrainState start = shaken(model, spec);
+      const TrainState want = test::run_steps(*make_oracle(), spec, model, data, start, kNetRows, 3);
+      const int64_t bytes = compile(spec, model, kNetRows).plan.arena_bytes;
+      (c.input.is_text() ? set_field(spec, "exec.attention", "plain") : set_field(spec, "exec.layout", "nchw"));
+      const Plan plan = compile(spec, model, kNetRows).plan;
+      const auto count = [&](OpKind kind) { return std::ranges::count(plan.ops, kind, &Op::kind); };
+      if (c.input.is_text()) {
+        EXPECT_EQ(count(OpKind::HeadProduct), 2 * (2 + 4));
+        EXPECT_EQ(count(OpKind::CausalSoftmax) + count(OpKind::CausalSoftmaxGrad), 2 * 2);
+        EXPECT_EQ(count(OpKind::Attention) + count(OpKind::AttentionGrad), 0);
+      } else {
+        EXPECT_GE(count(OpKind::Transpose), 3 + 2 * 3) << "each convolution and the norm turn what they read and write";
+      }
+      EXPECT_GT(plan.arena_bytes, bytes) << to_string(fusion);
+      for (const Allocator allocator : {Allocator::Direct, Allocator::Arena}) {
+        spec.exec.allocator = allocator;
+        const TrainState got = test::run_steps(*make_oracle(), spec, model, data, start, kNetRows, 3);
+        for (size_t p = 0; p < want.parameters.size(); ++p)
+          for (size_t i = 0; i < want.parameters[p].size(); ++i)
+            ASSERT_NEAR(got.parameters[p][i], want.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
+      }
+    }
+}
+
+// A picture of one channel has no layout, and the first convolution reads the rows as they are.
+TEST(Network, PicturesOfOneChannelAreNotTurned) {
+  const Net c{"conv 3x3 1 | relu | maxpool 2 | linear", LayerShape::picture(6, 6, 1), Fusion::Off, AttentionForm::Fused, PictureLayout::Nchw};
+  const RunSpec spec = spec_of_net(c);
+  const Plan plan = compile(spec, make_model(spec.model, data_for(c.input)), kNetRows).plan;
+  EXPECT_EQ(std::ranges::count(plan.ops, OpKind::Transpose, &Op::kind), 0);
 }
 
 TEST(Network, WeightGradientsTogetherChangeNoResult) {

@@ -93,6 +93,19 @@ TEST(RunSpec, RefusalsNameTheKey) {
   EXPECT_THAT(refusal(""), HasSubstr("not valid JSON"));
 }
 
+TEST(RunSpec, FormsThatTheNetworkDoesNotHaveAreRefused) {
+  RunSpec spec;
+  EXPECT_EQ(why_not(spec, "exec.attention", "plain", true)->text,
+            "plain: this network has no attention; choose fused, or a network with blocks.");
+  EXPECT_EQ(why_not(spec, "exec.layout", "nchw", true)->text, "nchw: this network has no convolution or pool; choose nhwc.");
+  spec.model.layers = "2 x (conv 3x3 4 | relu) | linear";
+  EXPECT_EQ(why_not(spec, "exec.attention", "plain", true)->key, "exec.attention");
+  EXPECT_FALSE(why_not(spec, "exec.layout", "nchw", true));
+  spec.model.layers = "embed 8 | residual(attention heads 2) | linear";
+  EXPECT_FALSE(why_not(spec, "exec.attention", "plain", true));
+  EXPECT_EQ(why_not(spec, "exec.layout", "nchw", true)->key, "exec.layout");
+}
+
 TEST(RunSpec, AllGpusIsAWordForZero) {
   RunSpec spec;
   set_field(spec, "exec.gpus", "3");

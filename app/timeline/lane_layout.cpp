@@ -232,9 +232,10 @@ void add_layers(std::vector<Lane>& lanes, const LaneSource& source, bool streams
   Lane lane = *work;
   lane.kind = LaneKind::Layers, lane.height = small ? 17 : 19, lane.upper = 0;
   lane.key = source.key + "/layers", lane.title = QStringLiteral("layer");
+  lane.grouping = {source.folded, false};
   const auto at = lanes.insert(work, lane);
-  if (!source.parts) return;
-  lane.key = source.key + "/blocks", lane.title = QStringLiteral("block"), lane.parts = source.parts;
+  if (source.parts.empty()) return;
+  lane.key = source.key + "/blocks", lane.title = QStringLiteral("block"), lane.grouping = {source.parts, true};
   lanes.insert(at, lane);
 }
 

@@ -18,7 +18,8 @@ struct LaneSource {
   bool allocations = false;                // has curves from recorded allocations
   const prof::Trace* gpu_steps = nullptr;  // steps and phases as the GPU ran them; null: the host's are correct
   bool layers = false;                       // its network has layers to show above the kernels
-  std::shared_ptr<const LayerParts> parts = nullptr;  // blocks of layers; null: there are none
+  LayerParts parts = {};       // blocks of layers
+  LayerParts folded = {};      // those of blocks that the user folded
 };
 
 struct LaneSettings {
@@ -48,7 +49,7 @@ struct Lane {
   bool of_rank = false;                  // the group of one rank, or of what all ranks share
   bool flat = false;       // its curves hardly change: a low row shows their value
   bool gpu_steps = false;  // its tracks are in the source's gpu_steps
-  std::shared_ptr<const LayerParts> parts = nullptr;  // Layers: blocks of layers instead of single ones
+  LayerGrouping grouping = {};  // Layers: what stands in one box
   size_t upper = 0;        // its tracks often overlap: so many are in the upper half, the rest in the lower; 0: no halves
   int bottom() const { return y + height; }
 };

@@ -13,11 +13,12 @@ const prof::OpInfo* op_of(const prof::Trace& trace, const prof::Span& span) {
 }
 
 // The update goes over all layers at once, or over one after the other: it is one block in both cases.
-std::string name_of(const prof::OpInfo& op, const LayerParts* parts) {
+LayerBlock block_of(const prof::OpInfo& op, const LayerGrouping& grouping) {
   const bool of_layer = !op.layer.empty() && op.phase != "update";
-  if (!parts) return of_layer ? op.layer : op.phase;
-  const auto part = of_layer ? parts->find(op.layer) : parts->end();
-  return part == parts->end() ? std::string() : part->second;
+  const auto part = of_layer ? grouping.parts.find(op.layer) : grouping.parts.end();
+  if (part != grouping.parts.end()) return {0, 0, part->second, op.phase, true};
+  const std::string& name = of_layer ? op.layer : op.phase;
+  return {0, 0, grouping.only ? std::string() : name, op.phase, false};
 }
 
 std::vector<const prof::Span*> spans_in(const prof::Trace& trace, const std::vector<size_t>& tracks, prof::TimeRange range, size_t most) {
@@ -33,7 +34,7 @@ std::vector<const prof::Span*> spans_in(const prof::Trace& trace, const std::vec
 }  // namespace
 
 std::vector<LayerBlock> layer_blocks(const prof::Trace& trace, const std::vector<size_t>& tracks, prof::TimeRange range,
-                                     const LayerParts* parts, size_t most) {
+                                     const LayerGrouping& grouping, size_t most) {
   const std::vector<const prof::Span*> spans = spans_in(trace, tracks, range, most);
   std::vector<LayerBlock> blocks;
   if (spans.size() > most) return blocks;
@@ -41,13 +42,14 @@ std::vector<LayerBlock> layer_blocks(const prof::Trace& trace, const std::vector
   for (const prof::Span* span : spans) {
     const prof::OpInfo* op = op_of(trace, *span);
     if (!op) continue;
-    std::string name = name_of(*op, parts);
-    const bool same = !blocks.empty() && blocks.back().name == name && blocks.back().phase == op->phase && step == span->step;
+    LayerBlock block = block_of(*op, grouping);
+    const bool same = !blocks.empty() && blocks.back().name == block.name && blocks.back().phase == block.phase && step == span->step;
     step = span->step;
+    block.start = span->start, block.end = span->end();
     if (same)
-      blocks.back().end = std::max(blocks.back().end, span->end());
+      blocks.back().end = std::max(blocks.back().end, block.end);
     else
-      blocks.push_back({span->start, span->end(), std::move(name), op->phase});
+      blocks.push_back(std::move(block));
   }
   std::erase_if(blocks, [](const LayerBlock& b) { return b.name.empty(); });
   return blocks;

@@ -330,6 +330,7 @@ void TimelineInput::click(QPoint at) {
     const bool heading = lane.kind == LaneKind::Group || (lane.folded && at.x() < geometry().gutter);
     if (heading) return model_->toggleFolded(lane.key);
   }
+  if (overlay_->foldBlockAt(at)) return;
   if (const auto layer = overlay_->layerAt(at)) return viewport_->selectRange(*layer);
   const auto hit = overlay_->hitAt(at);
   if (!hit) {

@@ -87,6 +87,7 @@ void TimelineModel::setRuns(const std::vector<Run*>& runs) {
   runs_.assign(runs.begin(), runs.end());
   for (Run* run : runs) {
     connect(run, &Run::changed, this, &TimelineModel::onRunChanged);
+    connect(run, &Run::foldsChanged, this, &TimelineModel::rebuild);
     connect(run, &QObject::destroyed, this, [this] {
       std::erase_if(runs_, [](const QPointer<Run>& r) { return r.isNull(); });
       curves_.assign(runs_.size(), {});
@@ -208,25 +209,12 @@ const Lane* TimelineModel::laneOf(int run, size_t track) const {
   return nullptr;
 }
 
-namespace {
-
-std::shared_ptr<const LayerParts> parts_of(const Run& run) {
-  LayerParts parts;
-  if (!run.plan) return nullptr;
-  const Plan& plan = run.plan->plan;
-  for (size_t i = 0; i < std::min(plan.layer_names.size(), plan.layer_parts.size()); ++i)
-    if (!plan.layer_parts[i].empty()) parts[plan.layer_names[i]] = plan.layer_parts[i];
-  return parts.empty() ? nullptr : std::make_shared<const LayerParts>(std::move(parts));
-}
-
-}  // namespace
-
 std::vector<Lane> TimelineModel::built() const {
   std::vector<LaneSource> sources;
   for (size_t i = 0; i < runs_.size(); ++i) {
-    const Run& run = *runs_[i];
+    Run& run = *runs_[i];
     sources.push_back({&run.trace, "run/" + run.id, title_among(run, {runs_.begin(), runs_.end()}), run.slot, !curves_[i].empty(),
-                       run.hasGpuSteps() ? &run.marks() : nullptr, run.plan && run.plan->plan.layer_names.size() > 1, parts_of(run)});
+                       run.hasGpuSteps() ? &run.marks() : nullptr, run.plan && run.plan->plan.layer_names.size() > 1, run.blocks(), run.foldedBlocks()});
   }
   std::vector<Lane> lanes = build_lanes(sources, settings_);
   for (Lane& lane : lanes)

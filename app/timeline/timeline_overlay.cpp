@@ -73,6 +73,14 @@ bool TimelineOverlay::hideCard() {
   return shown;
 }
 
+bool TimelineOverlay::foldBlockAt(QPoint at) {
+  const std::string block = painter_->blockToFold(at, *g_);
+  if (block.empty()) return false;
+  Run* const run = model_->run(model_->lanes()[static_cast<size_t>(g_->laneAt(model_->lanes(), at.y()))].run);
+  run->setFolded(block, !run->folded(block));
+  return true;
+}
+
 std::optional<TimeRange> TimelineOverlay::layerAt(QPoint at) const {
   const int lane = g_->laneAt(model_->lanes(), at.y());
   const auto block = painter_->layerAt(at, *g_);

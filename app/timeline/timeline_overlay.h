@@ -27,6 +27,7 @@ class TimelineOverlay {
   const std::optional<Jump>& jump() const { return jump_; }
   bool onJumpArrow(QPoint at) const { return jump_ && jump_arrow_.contains(at); }
   std::optional<TimelinePainter::Hit> hitAt(QPoint at);
+  bool foldBlockAt(QPoint at);  // folds or opens the block of layers whose arrow is under the pointer
   std::optional<TimeRange> layerAt(QPoint at) const;  // of the layer under the pointer
   int markAt(QPoint at) const;  // −1 if there is none
   TimeScale overviewScale() const;

@@ -18,6 +18,7 @@ using prof::SpanKind;
 using prof::TrackKind;
 
 constexpr int kBytesWidth = 50;
+constexpr double kFoldWidth = 14;  // of the arrow that folds a block of layers
 constexpr size_t kMostLayerSpans = 20'000;  // more of them are narrower than a pixel
 
 bool is_range_track(TrackKind kind) { return kind == TrackKind::Steps || kind == TrackKind::Phases; }
@@ -126,14 +127,15 @@ void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry)
   painter.setClipping(false);
 }
 
-void TimelinePainter::paintArrow(const Lane& lane, double middle) {
+void TimelinePainter::paintArrow(const Lane& lane, double middle) { paintChevron({12, middle}, lane.folded, theme().secondary); }
+
+void TimelinePainter::paintChevron(QPointF middle, bool folded, const QColor& ink) {
   p_->save();
   p_->setRenderHint(QPainter::Antialiasing);
-  p_->setPen(QPen(theme().secondary, 1.4));
-  const double x = 12;
-  const QPointF arrow[2][3] = {{{x - 4, middle - 2}, {x, middle + 2}, {x + 4, middle - 2}},
-                               {{x - 2, middle - 4}, {x + 2, middle}, {x - 2, middle + 4}}};
-  p_->drawPolyline(arrow[lane.folded ? 1 : 0], 3);
+  p_->setPen(QPen(ink, 1.4));
+  const double x = middle.x(), y = middle.y();
+  const QPointF arrow[2][3] = {{{x - 4, y - 2}, {x, y + 2}, {x + 4, y - 2}}, {{x - 2, y - 4}, {x + 2, y}, {x - 2, y + 4}}};
+  p_->drawPolyline(arrow[folded ? 1 : 0], 3);
   p_->restore();
 }
 
@@ -193,7 +195,19 @@ void TimelinePainter::paintSpans(const Lane& lane, int y) {
 }
 
 std::vector<LayerBlock> TimelinePainter::layersIn(const Lane& lane, const TimelineGeometry& geometry) const {
-  return layer_blocks(model_.traceOf(lane), lane.tracks, model_.runRange(lane.run, geometry.range), lane.parts.get(), kMostLayerSpans);
+  return layer_blocks(model_.traceOf(lane), lane.tracks, model_.runRange(lane.run, geometry.range), lane.grouping, kMostLayerSpans);
+}
+
+std::string TimelinePainter::blockToFold(QPoint at, const TimelineGeometry& geometry) {
+  const auto block = layerAt(at, geometry);
+  if (!block || !block->block) return {};
+  const Lane& lane = model_.lanes()[static_cast<size_t>(geometry.laneAt(model_.lanes(), at.y()))];
+  const TimeScale scale = geometry.scale();
+  const prof::TimeNs offset = model_.offset(lane.run);
+  const double from = std::max<double>(std::floor(scale.x(block->start - offset)), geometry.gutter);
+  const double width = std::round(scale.x(block->end - offset)) - from;
+  const bool has_arrow = label_.width(QString::fromStdString(block->name)) + 8 + kFoldWidth < width;
+  return has_arrow && at.x() < from + 4 + kFoldWidth ? block->name : std::string();
 }
 
 std::optional<LayerBlock> TimelinePainter::layerAt(QPoint at, const TimelineGeometry& geometry) const {
@@ -219,8 +233,12 @@ void TimelinePainter::paintLayers(const Lane& lane, int y) {
     const QRectF box(left, band.top() + 1, right - left, band.height() - 2);
     p_->fillRect(box, box.width() < 3 ? fill.fill : fill.edge);
     if (box.width() >= 3) p_->fillRect(box.adjusted(1, 1, -1, -1), fill.fill);
-    const double from = std::max<double>(left, g_->gutter);
+    double from = std::max<double>(left, g_->gutter);
     const QString name = QString::fromStdString(block.name);
+    if (block.block && label_.width(name) + 8 + kFoldWidth < right - from) {
+      paintChevron({from + 9, box.center().y()}, model_.run(lane.run)->folded(block.name), fill.ink);
+      from += kFoldWidth;
+    }
     if (label_.width(name) + 8 < right - from) label_.draw(*p_, from + 4, box.center().y(), name, fill.ink);
   }
   p_->restore();

@@ -28,6 +28,8 @@ class TimelinePainter {
   std::optional<Hit> hitAt(QPoint at, const TimelineGeometry& geometry);
   // The layer, or the block of layers, under the pointer.
   std::optional<LayerBlock> layerAt(QPoint at, const TimelineGeometry& geometry) const;
+  // The block of layers whose fold arrow is under the pointer; empty: none.
+  std::string blockToFold(QPoint at, const TimelineGeometry& geometry);
   static int inset(const Lane& lane);
 
  private:
@@ -35,6 +37,7 @@ class TimelinePainter {
     QColor fill, edge, ink;
   };
   void paintArrow(const Lane& lane, double middle);
+  void paintChevron(QPointF middle, bool folded, const QColor& ink);
   void paintGroup(const Lane& lane, int y);
   void paintSpans(const Lane& lane, int y);
   void paintLayers(const Lane& lane, int y);

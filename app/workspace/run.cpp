@@ -1,9 +1,12 @@
 #include "app/workspace/run.h"
 
 #include <QFileInfo>
+#include <QSettings>
+#include <QVariantMap>
 #include <algorithm>
 
 #include "app/core/runs/data_shape.h"
+#include "app/core/runs/plan_times.h"
 #include "app/workspace/run_loader.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
@@ -159,6 +162,41 @@ const EvalPoint* Run::bestEval() const {
   return &*std::min_element(evals.begin(), evals.end(), [by_loss](const EvalPoint& a, const EvalPoint& b) {
     return by_loss ? a.loss < b.loss : a.accuracy > b.accuracy;
   });
+}
+
+namespace {
+QString folds_key(const Run& run) { return "folds/" + run.id; }
+}  // namespace
+
+std::map<std::string, bool>& Run::folds() {
+  if (folds_) return *folds_;
+  folds_.emplace();
+  const QVariantMap kept = id.isEmpty() ? QVariantMap() : QSettings().value(folds_key(*this)).toMap();
+  for (auto block = kept.begin(); block != kept.end(); ++block) (*folds_)[block.key().toStdString()] = block->toBool();
+  return *folds_;
+}
+
+bool Run::folded(const std::string& block, bool at_first) {
+  const auto found = folds().find(block);
+  return found == folds().end() ? at_first : found->second;
+}
+
+std::map<std::string, std::string> Run::blocks() const {
+  return plan ? blocks_of(plan->plan) : std::map<std::string, std::string>();
+}
+
+std::map<std::string, std::string> Run::foldedBlocks() {
+  auto layers = blocks();
+  std::erase_if(layers, [this](const auto& layer) { return !folded(layer.second); });
+  return layers;
+}
+
+void Run::setFolded(const std::string& block, bool folded) {
+  folds()[block] = folded;
+  QVariantMap kept;
+  for (const auto& [name, is_folded] : *folds_) kept[QString::fromStdString(name)] = is_folded;
+  if (!id.isEmpty()) QSettings().setValue(folds_key(*this), kept);
+  emit foldsChanged();
 }
 
 void Run::setTimeMarks(std::vector<TimeMark> marked) {

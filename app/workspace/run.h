@@ -150,6 +150,11 @@ class Run : public QObject {
   // not read: it is drawn from sums.
   bool fetch(prof::TimeNs begin, prof::TimeNs end) { return fetch(begin, end, history_bytes / sizeof(prof::Span) / 2); }
   bool fetch(prof::TimeNs begin, prof::TimeNs end, size_t most);
+  // True if the user folded this block of layers ("block 2"), in any view and session. `at_first`: until the user chose.
+  bool folded(const std::string& block, bool at_first = false);
+  std::map<std::string, std::string> blocks() const;  // of its plan, see blocks_of()
+  std::map<std::string, std::string> foldedBlocks();  // those that the user folded
+  void setFolded(const std::string& block, bool folded);  // kept with the settings of the program
   void setTimeMarks(std::vector<TimeMark> marked);  // also writes them into the run file, in the background
   void setStepsPerEpoch(double count) { steps_per_epoch_ = count; }
   void announce() { emit changed(); }
@@ -158,6 +163,7 @@ class Run : public QObject {
  signals:
   void changed();
   void ended();
+  void foldsChanged();
 
  private:
   void applyProgress(const Progress& now);
@@ -168,6 +174,9 @@ class Run : public QObject {
   void thinSteps();
   prof::RunFileReader* file();  // the file with spans that are not in memory; nullptr if there is none
 
+  std::map<std::string, bool>& folds();
+
+  std::optional<std::map<std::string, bool>> folds_;  // read from the settings when first asked for
   double steps_per_epoch_ = 0;
   int steps_thinned_ = 0;
   Progress metered_;  // progress at the last point of `meters`

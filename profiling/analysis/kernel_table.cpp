@@ -49,6 +49,7 @@ std::string shape_text(const Trace& trace, const Span& span) {
 struct Grouping {
   const Trace& trace;
   GroupBy by;
+  const JoinedLayers& joined;
   std::unordered_map<std::string, uint64_t> texts;
   std::unordered_map<OpTag, uint64_t> ops;
 
@@ -75,7 +76,9 @@ struct Grouping {
   std::string key(const Span& span) const {
     if (by == GroupBy::Name) return trace.name(span.name);
     if (by == GroupBy::Shape) return shape_text(trace, span);
-    return group_name(trace.ops[span.op < trace.ops.size() ? span.op : 0], by);
+    const std::string name = group_name(trace.ops[span.op < trace.ops.size() ? span.op : 0], by);
+    const auto block = by == GroupBy::Layer ? joined.find(name) : joined.end();
+    return block == joined.end() ? name : block->second;
   }
 };
 
@@ -295,8 +298,9 @@ bool of_a_gpu(const Trace& trace) {
 
 }  // namespace
 
-std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by, SpanKind kind, bool in_steps) {
-  Grouping grouping{trace, by, {}};
+std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by, SpanKind kind, bool in_steps,
+                                    const JoinedLayers& joined) {
+  Grouping grouping{trace, by, joined, {}, {}};
   std::unordered_map<uint64_t, Group> groups;
   for (const Track& track : trace.tracks()) {
     if (kind == SpanKind::Kernel && track.kind == TrackKind::Inner) continue;
@@ -317,12 +321,12 @@ std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end
   return rows;
 }
 
-std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by, bool in_steps) {
+std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by, bool in_steps, const JoinedLayers& joined) {
   if (!of_a_gpu(trace)) {
-    std::vector<KernelRow> ops = kernel_table(trace, begin, end, by, SpanKind::Op, in_steps);
+    std::vector<KernelRow> ops = kernel_table(trace, begin, end, by, SpanKind::Op, in_steps, joined);
     return ops.empty() ? with_callers(range_table(trace, begin, end, by), trace, {begin, end}, by) : ops;
   }
-  std::vector<KernelRow> rows = with_callers(kernel_table(trace, begin, end, by, SpanKind::Kernel, in_steps), trace, {begin, end}, by);
+  std::vector<KernelRow> rows = with_callers(kernel_table(trace, begin, end, by, SpanKind::Kernel, in_steps, joined), trace, {begin, end}, by);
   std::vector<KernelRow> graphs = kernel_table(trace, begin, end, GroupBy::Name, SpanKind::GraphRun, in_steps);
   if (graphs.empty()) return rows;
   rows.insert(rows.end(), std::make_move_iterator(graphs.begin()), std::make_move_iterator(graphs.end()));

@@ -1,5 +1,6 @@
 // How long each kernel takes: one row per name, op, layer or phase.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,15 +39,19 @@ struct KernelRow {
   std::optional<Occupancy> occupancy;  // for the first kernel, if the card is known
 };
 
+// By layer: the block that a layer's row is part of, such as "block 2" of "attn7". Other layers have rows of their own.
+using JoinedLayers = std::map<std::string, std::string>;
+
 // Largest total first. Includes spans of one kind on all tracks, except kernels drawn inside a resident kernel.
 // `in_steps`: only spans that have the number of a step.
 std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name,
-                                    SpanKind kind = SpanKind::Kernel, bool in_steps = false);
+                                    SpanKind kind = SpanKind::Kernel, bool in_steps = false, const JoinedLayers& joined = {});
 
 // What used the GPU's time: kernels, and graphs recorded as a whole (kind GraphRun, one row per graph for every
 // grouping). For a CPU-only trace: its ops, or the program's ranges if there are no ops. Excludes marks that a host
 // made during a capture.
-std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name, bool in_steps = false);
+std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name, bool in_steps = false,
+                                  const JoinedLayers& joined = {});
 void add_occupancy(std::vector<KernelRow>& rows, const DeviceLimits& card);
 
 // "void cutlass::Kernel<float, 4>(Params)" → "Kernel".

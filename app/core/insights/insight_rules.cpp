@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <optional>
 
+#include "app/core/runs/plan_times.h"
 #include "engine/passes/lifetimes.h"
 #include "engine/passes/passes.h"
 #include "profiling/analysis/trace_stats.h"
@@ -178,16 +181,36 @@ Found low_occupancy(const RunFacts& f) {
   return {};
 }
 
-// One layer of a long list takes most of the kernel time, forward and backward together.
+// Rows of layers whose time is added up by block, largest first.
+std::vector<prof::KernelRow> rows_of_blocks(const RunFacts& f, const std::map<std::string, std::string>& blocks) {
+  std::vector<prof::KernelRow> rows;
+  for (const prof::KernelRow& layer : f.layers) {
+    const auto block = blocks.find(layer.key);
+    if (block == blocks.end()) continue;
+    auto row = std::ranges::find(rows, block->second, &prof::KernelRow::key);
+    if (row == rows.end()) rows.push_back(layer), rows.back().key = block->second;
+    else row->share += layer.share;
+  }
+  std::ranges::stable_sort(rows, std::greater<>{}, &prof::KernelRow::share);
+  return rows;
+}
+
+// One layer or block of a long list takes most of the kernel time, forward and backward together.
 Found heaviest_layer(const RunFacts& f) {
   constexpr size_t kFewLayers = 3;
   constexpr double kMost = 0.4;
   const auto is_layer = [](const prof::KernelRow& row) { return !row.key.empty() && row.key[0] != '('; };
   if (f.spec.model.layers.empty() || std::ranges::count_if(f.layers, is_layer) <= static_cast<std::ptrdiff_t>(kFewLayers)) return {};
-  const prof::KernelRow& row = *std::ranges::find_if(f.layers, is_layer);
+  const auto blocks = f.plan ? blocks_of(f.plan->plan) : std::map<std::string, std::string>();
+  const std::vector<prof::KernelRow> of_blocks = rows_of_blocks(f, blocks);
+  const prof::KernelRow& layer = *std::ranges::find_if(f.layers, is_layer);
+  const bool in_layer = layer.share >= kMost || of_blocks.size() < 2;
+  const prof::KernelRow& row = in_layer ? layer : of_blocks[0];
   if (row.share < kMost || f.kernel_us() < 0.5 * f.step_us) return {};
-  return Insight{"one layer",
-                 "layer " + row.key + " takes " + share_of_kernels(f, row),
+  const auto around = blocks.find(row.key);
+  const std::string name = (in_layer ? "layer " + row.key : row.key) + (around == blocks.end() ? "" : " of " + around->second);
+  return Insight{in_layer ? "one layer" : "one block",
+                 name + " takes " + share_of_kernels(f, row),
                  "Forward and backward phase together. Fewer channels there, or a stride or a pool before it, save more than a change of any "
                  "other layer. Kernels shows its kernels when it groups by layer.",
                  {},

@@ -5,6 +5,7 @@
 
 #include "engine/plan/op_tags.h"
 #include "profiling/analysis/inner_parts.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
@@ -51,6 +52,29 @@ void add_part(PlanTimes& times, const Plan& plan, const prof::Trace& trace, cons
   if (const size_t op = op_of_part(plan, trace.ops[part.op]); op < times.us.size()) times.us[op] += us;
 }
 
+// The block of layers of an op; empty outside of them.
+std::string part_of(const Plan& plan, const Op& op) {
+  const bool known = op.layer >= 0 && static_cast<size_t>(op.layer) < plan.layer_parts.size();
+  return known ? plan.layer_parts[static_cast<size_t>(op.layer)] : std::string();
+}
+
+// "▸ forward · block 2: 17 ops, 1.2 MiB written, 45.6 µs", of the ops from `first` on.
+Table::Cell block_heading(const Plan& plan, const PlanTimes& times, size_t first, const std::string& part, bool folded) {
+  size_t end = first;
+  int64_t written = 0;
+  double us = 0;
+  for (; end < plan.ops.size() && plan.ops[end].phase == plan.ops[first].phase && part_of(plan, plan.ops[end]) == part; ++end) {
+    for (const BufferId id : plan.ops[end].out) written += plan.buffer(id).bytes();
+    us += times.us[end];
+  }
+  Table::Cell cell(part);
+  cell.text = (folded ? "▸ " : "▾ ") + std::string(to_string(plan.ops[first].phase)) + " · " + part + ": " + std::to_string(end - first) +
+              (end - first == 1 ? " op, " : " ops, ") + bytes_text(static_cast<double>(written)) + " written" +
+              (us > 0 ? ", " + fixed(us, 1) + " µs" : "");
+  cell.tip = folded ? "Shows the ops of this block." : "Hides the ops of this block.";
+  return cell;
+}
+
 std::string heading_of(const Plan& plan, const Op& op) {
   const std::string phase(to_string(op.phase));
   const bool named = op.layer >= 0 && static_cast<size_t>(op.layer) < plan.layer_names.size();
@@ -83,18 +107,33 @@ Table::Row row_of(const Plan& plan, size_t number, double us) {
 
 }  // namespace
 
-Table plan_rows(const Plan& plan, const PlanTimes& times) {
+Table plan_rows(const Plan& plan, const PlanTimes& times, const std::function<bool(const std::string& block)>& folded) {
   using Kind = Table::Kind;
   Table table{{{"number", "#", "", Kind::Count}, {"op", "op", "", Kind::Text}, {"reads", "reads", "", Kind::Text},
                {"writes", "writes", "", Kind::Text}, {"bytes", "bytes", "", Kind::Bytes}, {"flop", "FLOP", "", Kind::Significant},
                {"us", times.means ? "mean" : "median", "µs", Kind::Time}}, {}};
-  std::string heading;
+  std::string heading, block;
   for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const std::string part = part_of(plan, plan.ops[i]), of_phase = std::string(to_string(plan.ops[i].phase)) + " · " + part;
+    const bool fold = !part.empty() && folded(part);
+    if (const std::string next = part.empty() ? "" : of_phase; next != block)
+      if (block = next; !part.empty()) table.rows.push_back({{block_heading(plan, times, i, part, fold)}, Table::Row::Part::Heading});
+    if (fold) {
+      heading.clear();
+      continue;
+    }
     if (const std::string next = heading_of(plan, plan.ops[i]); next != heading)
       table.rows.push_back({{heading = next}, Table::Row::Part::Heading});
     table.rows.push_back(row_of(plan, i, times.us[i]));
   }
   return table;
+}
+
+std::map<std::string, std::string> blocks_of(const Plan& plan) {
+  std::map<std::string, std::string> blocks;
+  for (size_t i = 0; i < std::min(plan.layer_names.size(), plan.layer_parts.size()); ++i)
+    if (!plan.layer_parts[i].empty()) blocks[plan.layer_names[i]] = plan.layer_parts[i];
+  return blocks;
 }
 
 std::vector<prof::OpTag> op_tags(const Plan& plan, const prof::Trace& trace) {

@@ -1,6 +1,8 @@
 // Joins the ops of a plan with the op tags of a trace and the time that each op took.
 #pragma once
+#include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "engine/plan/plan.h"
@@ -29,7 +31,11 @@ struct PlanTimes {
 };
 PlanTimes plan_times(const Plan& plan, const prof::Trace& trace);
 
-// The ops in the order they run, with a heading for each phase and layer.
-Table plan_rows(const Plan& plan, const PlanTimes& times);
+// The block of layers that holds a layer: "block 2" of "attn7". Layers outside of blocks and residuals are not in it.
+std::map<std::string, std::string> blocks_of(const Plan& plan);
+
+// The ops in the order they run, with a heading for each phase and layer. A block of layers has a heading of its own, whose
+// cell's value is the name of the block, "block 2"; the rows of a folded block are left out.
+Table plan_rows(const Plan& plan, const PlanTimes& times, const std::function<bool(const std::string& block)>& folded);
 
 }  // namespace ws::app

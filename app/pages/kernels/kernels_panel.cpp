@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
+#include <QMouseEvent>
 #include <QPushButton>
 #include <QSplitter>
 #include <QVBoxLayout>
@@ -189,7 +190,7 @@ void KernelsPanel::buildTable(Pane* pane) {
   group_->setText(tr(kGroupings[0].text));
   auto* menu = new QMenu(group_);
   for (const Grouping& g : kGroupings)
-    menu->addAction(tr(g.text), this, [this, g] { by_ = g.by; group_->setText(tr(g.text)); refresh(); });
+    menu->addAction(tr(g.text), this, [this, g] { groupBy(g.by); });
   group_->setMenu(menu);
   pane->addOption(group_);
   part_ = option_button(tr("Which part of the run"), pane);
@@ -221,6 +222,7 @@ void KernelsPanel::setRun(Run* run) {
   if (run_ != run && run_) disconnect(run_, nullptr, this, nullptr);
   run_ = run;
   if (run) connect(run, &QObject::destroyed, this, [this] { setRun(nullptr); });
+  if (run) connect(run, &Run::foldsChanged, this, &KernelsPanel::refresh, Qt::UniqueConnection);
   if (isVisible() || !run) refresh();
 }
 
@@ -305,6 +307,7 @@ void KernelsPanel::setColumns(const QByteArray& chosen) {
 // A scroll bar that appears also takes width.
 bool KernelsPanel::eventFilter(QObject* watched, QEvent* event) {
   if (watched == table_->viewport() && event->type() == QEvent::Resize) fitColumns();
+  if (watched == table_->viewport() && event->type() == QEvent::MouseButtonRelease) foldAt(static_cast<QMouseEvent*>(event)->pos());
   return QWidget::eventFilter(watched, event);
 }
 
@@ -362,7 +365,7 @@ void KernelsPanel::refresh() {
   if (run_) {
     const TimeRange range = lookedAt();
     whole = range.begin <= (inSteps() && !own() ? marked_steps(run_->trace).begin : run_->trace.first_time());
-    rows = prof::work_table(run_->trace, range.begin, range.end, by_, inSteps() && own());
+    rows = prof::work_table(run_->trace, range.begin, range.end, by_, inSteps() && own(), run_->foldedBlocks());
     const auto limits = card_limits(*run_);
     card_known_ = limits.has_value();
     if (limits) prof::add_occupancy(rows, *limits);
@@ -383,7 +386,7 @@ void KernelsPanel::refresh() {
   fitColumns();
   const bool ranges = count > 0 && rows.front().kind == prof::SpanKind::Phase;
   rows_ = std::move(rows);
-  model_.setTable(table_of(rows_, by_));
+  model_.setTable(shownRows());
   const QString note = !run_        ? tr("No run is chosen")
                        : count == 0 ? tr("No kernel was traced in this run")
                        : whole      ? run_->title + " · " + (!inSteps() ? tr("whole run") : own() ? tr("in the steps") : tr("from the first step on"))
@@ -395,6 +398,39 @@ void KernelsPanel::refresh() {
       again = r;
   if (sorted_.rowCount() > 0) table_->setCurrentIndex(sorted_.index(again, 0));
   drillDown();
+}
+
+void KernelsPanel::groupBy(prof::GroupBy by) {
+  by_ = by;
+  group_->setText(tr(std::ranges::find(kGroupings, by, &Grouping::by)->text));
+  refresh();
+}
+
+// With one row for each layer, an arrow folds and opens the block that holds the layer.
+Table KernelsPanel::shownRows() const {
+  Table table = table_of(rows_, by_);
+  for (size_t i = 0; i < rows_.size(); ++i)
+    if (const std::string block = blockOf(rows_[i]); !block.empty()) {
+      const bool folded = block == rows_[i].key;
+      table.rows[i].cells[0].text = folded ? "▸ " + block : "▾ " + block + " · " + rows_[i].key;
+      table.rows[i].cells[0].tip = folded ? "Click the arrow to see the layers of this block." : "Click the arrow to fold this block.";
+    }
+  return table;
+}
+
+std::string KernelsPanel::blockOf(const prof::KernelRow& row) const {
+  if (!run_ || by_ != prof::GroupBy::Layer) return {};
+  const auto blocks = run_->blocks();
+  if (const auto found = blocks.find(row.key); found != blocks.end()) return found->second;
+  return std::ranges::any_of(blocks, [&](const auto& layer) { return layer.second == row.key; }) ? row.key : std::string();
+}
+
+void KernelsPanel::foldAt(QPoint at) {
+  constexpr int kArrow = 24;
+  const QModelIndex index = table_->indexAt(at);
+  const prof::KernelRow* row = index.isValid() ? rowAt(sorted_.mapToSource(index).row()) : nullptr;
+  if (!row || index.column() != KernelsPanel::Name || at.x() - table_->columnViewportPosition(KernelsPanel::Name) > kArrow) return;
+  if (const std::string block = blockOf(*row); !block.empty()) run_->setFolded(block, block != row->key);
 }
 
 void KernelsPanel::drillDown() {
@@ -446,6 +482,7 @@ void KernelsPanel::showInstances(std::vector<prof::FoundSpan> spans, bool own) {
 
 void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
   const prof::Trace& trace = run_->trace;
+  const auto folded = run_->foldedBlocks();
   const auto belongs = [&](const prof::Span& s) {
     if (s.span_kind() != row.kind || (inSteps() && own() && s.step == 0)) return false;
     if (row.kind == prof::SpanKind::GraphRun) return s.name == row.name;
@@ -458,7 +495,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
       case prof::GroupBy::Op:
         return s.op == row.op || (op && own && op->name == own->name && op->layer == own->layer && op->phase == own->phase);
       case prof::GroupBy::Layer:
-        return op && own && op->layer == own->layer;
+        return op && own && (op->layer == own->layer || (folded.contains(op->layer) && folded.at(op->layer) == row.key));
       case prof::GroupBy::Phase:
         return op && own && op->phase == own->phase;
       case prof::GroupBy::Line:

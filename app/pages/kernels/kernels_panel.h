@@ -40,6 +40,7 @@ class KernelsPanel : public QWidget {
   QByteArray columns() const;               // the user's choice; empty: default columns
   void setColumns(const QByteArray& chosen);
   void refresh();
+  void groupBy(prof::GroupBy by);
   void showWholeRun(bool whole);  // what ran outside of the steps, too
 
  protected:
@@ -51,6 +52,9 @@ class KernelsPanel : public QWidget {
   void buildColumnMenu(Pane* pane);
   std::vector<int> usualColumns() const;
   void fitColumns();
+  Table shownRows() const;
+  std::string blockOf(const prof::KernelRow& row) const;  // the block of layers of this row; empty: none
+  void foldAt(QPoint at);
   void drillDown();
   bool own() const;  // a training of this program: its work has the numbers of the steps
   bool inSteps() const { return !whole_ && has_other_work_; }

@@ -32,11 +32,14 @@ void add_sections(MemoryMap& map, const Plan& plan) {
   }
 }
 
-QString layer_text(const Plan& plan, const Op& op) {
-  const auto layer = static_cast<size_t>(op.layer);
-  if (op.layer < 0 || layer >= plan.layer_names.size()) return {};
-  const std::string part = layer < plan.layer_parts.size() ? plan.layer_parts[layer] : "";
-  return QString::fromStdString(part.empty() ? plan.layer_names[layer] : part);
+std::string block_of(const Plan& plan, const Op& op) {
+  return op.layer >= 0 && static_cast<size_t>(op.layer) < plan.layer_parts.size() ? plan.layer_parts[static_cast<size_t>(op.layer)] : "";
+}
+
+QString layer_text(const Plan& plan, const Op& op, bool folded = true) {
+  if (op.layer < 0 || static_cast<size_t>(op.layer) >= plan.layer_names.size()) return {};
+  const std::string block = block_of(plan, op);
+  return QString::fromStdString(folded && !block.empty() ? block : plan.layer_names[static_cast<size_t>(op.layer)]);
 }
 
 // True if the backward phase reads the buffer.
@@ -46,15 +49,16 @@ bool read_on_the_way_back(const Plan& plan, BufferId id) {
   });
 }
 
-void add_layers(MemoryMap& map, const Plan& plan) {
+void add_layers(MemoryMap& map, const Plan& plan, const std::function<bool(const std::string&)>& folded) {
   if (plan.layer_names.size() < 2) return;
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const Op& op = plan.ops[i];
     const bool forward = op.phase == Phase::Forward, backward = op.phase == Phase::Backward;
-    const QString name = layer_text(plan, op);
+    const std::string block = block_of(plan, op);
+    const QString name = layer_text(plan, op, !block.empty() && folded(block));
     if (name.isEmpty() || (!forward && !backward) || is_bookkeeping(op.kind)) continue;
     if (map.layers.empty() || map.layers.back().name != name || map.layers.back().backward != backward)
-      map.layers.push_back({static_cast<double>(i), 0, name, backward, 0});
+      map.layers.push_back({static_cast<double>(i), 0, name, backward, 0, block});
     map.layers.back().x1 = static_cast<double>(i + 1);
     for (const BufferId id : op.out)
       if (forward && lives_in_step(plan.buffer(id)) && read_on_the_way_back(plan, id))
@@ -115,7 +119,7 @@ MapBlock block_of(const prof::Trace& trace, const prof::MemoryEvent& event) {
 
 }  // namespace
 
-MemoryMap plan_map(const Plan& plan) {
+MemoryMap plan_map(const Plan& plan, const std::function<bool(const std::string&)>& folded) {
   MemoryMap map;
   map.x_end = std::max<double>(1, static_cast<double>(plan.ops.size()));
   map.reserved = static_cast<uint64_t>(std::max<int64_t>(0, plan.arena_bytes));
@@ -139,7 +143,7 @@ MemoryMap plan_map(const Plan& plan) {
     map.blocks.push_back(std::move(block));
   }
   add_sections(map, plan);
-  add_layers(map, plan);
+  add_layers(map, plan, folded);
   add_use(map);
   for (const Op& op : plan.ops) map.allocations += op.kind == OpKind::Alloc ? op.out.size() : 0;
   return map;

@@ -1,6 +1,8 @@
 // Lays out memory blocks over time, from the plan (op × offset) or from recorded allocations (time × address).
 #pragma once
 #include <QString>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "engine/plan/plan.h"
@@ -29,6 +31,7 @@ struct MapLayer {
   QString name;       // "conv1", "block 2"
   bool backward = false;
   uint64_t kept = 0;  // bytes that it leaves in the forward phase for the backward phase
+  std::string block;  // the block of layers that it is, or is in; empty: none
 };
 
 struct UsePoint {
@@ -52,7 +55,8 @@ struct MemoryMap {
   bool empty() const { return blocks.empty(); }
 };
 
-MemoryMap plan_map(const Plan& plan);
+// `folded`: whether one box stands for the layers of a block.
+MemoryMap plan_map(const Plan& plan, const std::function<bool(const std::string& block)>& folded = [](const std::string&) { return true; });
 // The allocations in the newest `steps` steps of a trace. If it has no steps, all allocations. `source`: of one allocator;
 // < 0: of the program's own ones, which have one address space unless several devices are used.
 MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source = -1);

@@ -97,6 +97,9 @@ MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
   column->addWidget(columns, 1);
   connect(view_, &MemoryMapView::blockChosen, this, &MemoryMapPanel::chooseBlock);
   connect(view_, &MemoryMapView::cursorMoved, this, &MemoryMapPanel::showFigures);
+  connect(view_, &MemoryMapView::foldWanted, this, [this](const QString& block, bool folded) {
+    if (run_) run_->setFolded(block.toStdString(), folded);
+  });
   connect(plan_, &PlanPanel::opChosen, this, [this](int op) {
     if (view_->map().by_op) view_->setCursorX(op + 0.5), showFigures();
   });
@@ -195,10 +198,12 @@ void MemoryMapPanel::setRun(Run* run) {
   allocator_button_->menu()->clear();
   plan_->setRun(run);
   plan_->setVisible(!isRecorded());
-  if (run)
+  if (run) {
+    connect(run, &Run::foldsChanged, this, &MemoryMapPanel::refresh);
     connect(run, &Run::changed, this, [this] {
       if (isVisible() && view_->map().empty()) refresh();
     });
+  }
   if (isVisible()) refresh();
 }
 
@@ -252,7 +257,7 @@ void MemoryMapPanel::refresh() {
   MemoryMap map;
   const auto cursor = view_->cursorX();
   const bool was_by_op = view_->map().by_op;
-  if (run_ && run_->plan && source_ != Source::Events) map = plan_map(run_->plan->plan);
+  if (run_ && run_->plan && source_ != Source::Events) map = plan_map(run_->plan->plan, [this](const std::string& block) { return run_->folded(block, true); });
   if (run_ && map.empty() && source_ != Source::Plan) map = event_map(run_->trace, kStepsShown, source);
   source_button_->setText(map.empty() || map.by_op ? tr("Plan") : tr("Allocated"));
   phases_->setText(phase_legend());

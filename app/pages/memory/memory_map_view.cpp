@@ -219,8 +219,9 @@ void MemoryMapView::paintLayers(QPainter& painter) const {
     painter.setPen(t.border);
     painter.drawRect(box);
     painter.setPen(t.secondary);
-    if (painter.fontMetrics().horizontalAdvance(layer.name) + 8 < box.width())
-      painter.drawText(box.adjusted(4, 0, 0, 0), Qt::AlignVCenter, layer.name);
+    const QString name = (layer.block.empty() ? "" : layer.name.toStdString() == layer.block ? "▸ " : "▾ ") + layer.name;
+    if (painter.fontMetrics().horizontalAdvance(name) + 8 < box.width())
+      painter.drawText(box.adjusted(4, 0, 0, 0), Qt::AlignVCenter, name);
   }
 }
 
@@ -290,6 +291,9 @@ void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {
 }
 
 void MemoryMapView::mousePressEvent(QMouseEvent* event) {
+  for (const MapLayer& layer : map_.layers)
+    if (!layer.block.empty() && boxOf(layer).contains(event->position()))
+      return emit foldWanted(QString::fromStdString(layer.block), layer.name.toStdString() != layer.block);
   const MapBlock* block = blockAt(event->position());
   setSelected(block ? block->buffer : BufferId::None);
   if (block) emit blockChosen(*block);
@@ -317,8 +321,11 @@ const MapBlock* MemoryMapView::blockAt(QPointF at) const {
 QString MemoryMapView::tipAt(QPointF at) const {
   for (const MapLayer& layer : map_.layers)
     if (boxOf(layer).contains(at))
-      return layer.backward ? tr("%1, backward").arg(layer.name)
-                            : tr("%1, forward: keeps %2 for the backward phase").arg(layer.name, bytes_text(static_cast<double>(layer.kept)));
+      return (layer.backward ? tr("%1, backward").arg(layer.name)
+                             : tr("%1, forward: keeps %2 for the backward phase").arg(layer.name, bytes_text(static_cast<double>(layer.kept)))) +
+             (layer.block.empty()                          ? QString()
+              : layer.name.toStdString() == layer.block ? tr("\nClick to see its layers")
+                                                         : tr("\nClick to fold %1").arg(QString::fromStdString(layer.block)));
   const MapBlock* block = blockAt(at);
   if (!block) return {};
   const QString life = map_.by_op ? tr("alive during ops %1 to %2").arg(block->x0).arg(block->x1 - 1)

@@ -25,6 +25,7 @@ class MemoryMapView : public QWidget {
  signals:
   void blockChosen(const ws::app::MapBlock& block);
   void cursorMoved(double x);
+  void foldWanted(const QString& block, bool folded);  // of layers
 
  protected:
   void paintEvent(QPaintEvent*) override;

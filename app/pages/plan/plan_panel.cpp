@@ -67,6 +67,7 @@ PlanPanel::PlanPanel(Focus* focus, QWidget* parent)
   connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
     if (run_ && tagAt(index.row()) != prof::kNoOp) focus_->reveal(OpChoice{run_, tagAt(index.row())});
   });
+  connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) { fold(index.row()); });
   connect(focus_, &Focus::changed, this, &PlanPanel::showSelection);
   setRun(nullptr);
 }
@@ -78,6 +79,7 @@ void PlanPanel::setRun(Run* run) {
     connect(run, &Run::changed, this, [this] {
       if (run_ && run_->plan && run_->plan->plan.id != shown_id_) present(run_);
     });
+    connect(run, &Run::foldsChanged, this, [this] { present(run_); });
     connect(run, &QObject::destroyed, this, [this] { setRun(nullptr); });
     refresh_.start();
   } else {
@@ -95,12 +97,22 @@ void PlanPanel::refreshTimes() {
   const Plan none, *shown = plan();
   tags_ = shown ? op_tags(*shown, run_->trace) : std::vector<prof::OpTag>();
   times_ = shown ? plan_times(*shown, run_->trace) : PlanTimes();
-  model_.setTable(plan_rows(shown ? *shown : none, times_));
+  model_.setTable(plan_rows(shown ? *shown : none, times_, [this](const std::string& block) { return run_ && run_->folded(block); }));
 }
 
 int PlanPanel::opAt(int row) const {
   if (row < 0 || row >= model_.rowCount() || model_.isHeading(row)) return -1;
   return static_cast<int>(model_.table().rows[static_cast<size_t>(row)].cells[Number].number());
+}
+
+std::string PlanPanel::blockAt(int row) const {
+  if (!model_.isHeading(row)) return {};
+  const Table::Cell& cell = model_.table().rows[static_cast<size_t>(row)].cells[0];
+  return cell.text.empty() ? std::string() : std::get<std::string>(cell.value);
+}
+
+void PlanPanel::fold(int row) {
+  if (const std::string block = blockAt(row); run_ && !block.empty()) run_->setFolded(block, !run_->folded(block));
 }
 
 int PlanPanel::rowOf(int op) const {

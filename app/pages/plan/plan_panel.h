@@ -25,6 +25,7 @@ class PlanPanel : public Pane {
   const Plan* plan() const;
   int opAt(int row) const;  // −1 for a heading
   int rowOf(int op) const;  // −1 if not in the table
+  std::string blockAt(int row) const;  // the block of layers whose heading it is; empty for other rows
   QTableView* table() const { return table_; }
   void setStage(PlanStage stage);
   void setBudget(const QString& lines);  // where a persistent kernel would keep the network; shown without a plan
@@ -43,6 +44,7 @@ class PlanPanel : public Pane {
   prof::OpTag tagAt(int row) const;
   void showNote();
   void shareWidth();
+  void fold(int row);
   void chooseRow(const QModelIndex& index);
   void showSelection();
   void showWhetherWritable();

@@ -189,20 +189,25 @@ void TimelinePartsTest::layersStandAboveTheirWork() {
     for (const LayerBlock& b : blocks) all << QString("%1 %2-%3").arg(QString::fromStdString(b.name)).arg(b.start).arg(b.end);
     return all;
   };
-  const auto layers = layer_blocks(trace, {0}, {0, 1100}, nullptr, 1000);
+  const auto layers = layer_blocks(trace, {0}, {0, 1100}, {}, 1000);
   QCOMPARE(texts(layers), QStringList({"embed1 0-90", "ln2 100-190", "attn3 200-390", "ln4 400-490", "loss 500-590", "ln4 600-690",
                                        "attn3 700-790", "ln2 800-890", "update 900-1090"}));
   const LayerParts parts{{"ln2", "block 1"}, {"attn3", "block 1"}, {"ln4", "block 2"}};
-  QCOMPARE(texts(layer_blocks(trace, {0}, {0, 1100}, &parts, 1000)),
+  QCOMPARE(texts(layer_blocks(trace, {0}, {0, 1100}, {parts, true}, 1000)),
            QStringList({"block 1 100-390", "block 2 400-490", "block 2 600-690", "block 1 700-890"}));
-  QVERIFY(layer_blocks(trace, {0}, {0, 2200}, nullptr, 10).empty());  // too many to be seen
-  QCOMPARE(layer_blocks(trace, {0}, {0, 2200}, nullptr, 1000).size(), size_t(18));
+  const LayerParts folded{{"ln2", "block 1"}, {"attn3", "block 1"}};
+  const auto some = layer_blocks(trace, {0}, {0, 1100}, {folded, false}, 1000);
+  QCOMPARE(texts(some), QStringList({"embed1 0-90", "block 1 100-390", "ln4 400-490", "loss 500-590", "ln4 600-690", "block 1 700-890",
+                                     "update 900-1090"}));
+  QVERIFY(some[1].block && !some[2].block);
+  QVERIFY(layer_blocks(trace, {0}, {0, 2200}, {}, 10).empty());  // too many to be seen
+  QCOMPARE(layer_blocks(trace, {0}, {0, 2200}, {}, 1000).size(), size_t(18));
   LaneSource source{&trace, "run/x", "x", 0};
-  source.layers = true, source.parts = std::make_shared<const LayerParts>(parts);
+  source.layers = true, source.parts = parts;
   QStringList titles;
   for (const Lane& lane : build_lanes({source}, {})) titles << lane.title;
   QCOMPARE(titles, QStringList({"x", "block", "layer", "stream 7"}));
-  source.parts = nullptr, source.layers = false;
+  source.parts.clear(), source.layers = false;
   titles.clear();
   for (const Lane& lane : build_lanes({source}, {})) titles << lane.title;
   QCOMPARE(titles, QStringList({"x", "stream 7"}));

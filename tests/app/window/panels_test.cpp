@@ -11,6 +11,9 @@
 #include <QTextBrowser>
 #include <QToolTip>
 
+#include <algorithm>
+#include <numeric>
+
 #include "app/network/attention_view.h"
 #include "app/network/tile_view.h"
 #include "app/widgets/command_palette.h"
@@ -20,6 +23,7 @@
 #include "app/pages/plan/plan_panel.h"
 #include "app/pages/roofline/roofline_panel.h"
 #include "app/text/units.h"
+#include "app/timeline/timeline_pane.h"
 #include "app/widgets/theme.h"
 #include "app/window/top_bar.h"
 #include "app/pages/weights/weights_panel.h"
@@ -72,6 +76,7 @@ class PanelsTest : public QObject {
   void planShowsTheBudgetBeforeATraining();
   void planAndTimelineSelectEachOther();
   void tagsFollowTheNewestRegistration();
+  void blocksOfLayersFoldInEveryView();
   void partsOfAResidentKernelAreTimesOfThePlan();
   void detailsOfSpanOpBufferAndRange();
   void detailsEscapeNames();
@@ -166,6 +171,120 @@ void PanelsTest::tagsFollowTheNewestRegistration() {
   const auto tags = op_tags(plan, trace);
   for (size_t i = 0; i < tags.size(); ++i) QCOMPARE(tags[i], static_cast<prof::OpTag>(1 + plan.ops.size() + i));
   QVERIFY(op_tags(plan, prof::Trace{}).front() == prof::kNoOp);
+}
+
+namespace {
+
+// A run of two blocks whose ops ran one after another, on the CPU, in three steps.
+std::unique_ptr<Run> run_of_two_blocks() {
+  auto run = std::make_unique<Run>();
+  run->title = "two blocks", run->slot = 0, run->summary = Summary{}, run->device = "CPU";
+  run->spec.data.name = "sentences", run->spec.model.layers = "embed 8 | 2 x block(heads 2) | layernorm | linear";
+  run->spec.exec.fusion = Fusion::Off;
+  run->plan = compile(run->spec, make_model(run->spec.model, LayerShape::symbols(6), 5), 4);
+  prof::Trace& trace = run->trace;
+  trace.ops.resize(1);
+  for (const Op& op : run->plan->plan.ops) trace.ops.push_back(op_info(run->plan->plan, op));
+  const auto steps = trace.track(prof::TrackKind::Steps, "steps", ""), work = trace.track(prof::TrackKind::CpuThread, "CPU ops", "CPU");
+  for (uint32_t step = 1; step <= 3; ++step) {
+    const auto begin = static_cast<int64_t>(step) * 1'000'000;
+    prof::Span span{.start = begin, .duration = 900'000, .step = step};
+    span.kind = static_cast<uint64_t>(prof::SpanKind::Step);
+    trace.append(steps, span);
+    for (size_t i = 1; i < trace.ops.size(); ++i) {
+      prof::Span one{.start = begin + static_cast<int64_t>(i) * 5'000, .duration = 4'900, .step = step};
+      one.kind = static_cast<uint64_t>(prof::SpanKind::Op), one.op = static_cast<prof::OpTag>(i), one.name = trace.intern(trace.ops[i].name);
+      trace.append(work, one);
+    }
+  }
+  return run;
+}
+
+QStringList named(const TimelinePane& pane, const QString& title) {
+  QStringList all;
+  for (const Lane& lane : const_cast<TimelinePane&>(pane).model()->lanes())
+    if (lane.title == title)
+      for (const LayerBlock& block : layer_blocks(const_cast<TimelinePane&>(pane).model()->traceOf(lane), lane.tracks, {1'000'000, 2'000'000}, lane.grouping, 1000))
+        all << QString::fromStdString(block.name);
+  return all;
+}
+
+}  // namespace
+
+// One choice for a run: folded in the timeline, a block is folded in the Plan, in Kernels and in Memory, and opens again.
+void PanelsTest::blocksOfLayersFoldInEveryView() {
+  const auto run = run_of_two_blocks();
+  Focus focus;
+  TimeCursor cursor;
+  PlanPanel plan(&focus);
+  KernelsPanel kernels(&focus);
+  MemoryMapPanel memory(&focus);
+  TimelinePane pane(&cursor, &focus);
+  for (QWidget* view : {static_cast<QWidget*>(&plan), static_cast<QWidget*>(&kernels), static_cast<QWidget*>(&memory), static_cast<QWidget*>(&pane)})
+    view->resize(1240, 700), view->show();
+  plan.setRun(run.get()), kernels.setRun(run.get()), memory.setRun(run.get()), pane.setRuns({run.get()});
+  kernels.groupBy(prof::GroupBy::Layer);
+  const int ops = plan.model()->rowCount();
+  const auto keys = [&] {
+    QStringList all;
+    for (const prof::KernelRow& row : kernels.rows()) all << QString::fromStdString(row.key);
+    return all;
+  };
+  const auto layers = [&] {
+    QStringList all;
+    for (const MapLayer& layer : memory.view()->map().layers) all << layer.name;
+    return all;
+  };
+  QVERIFY(keys().contains("attn3") && !keys().contains("block 1"));
+  QVERIFY(named(pane, "layer").contains("attn3"));
+  QVERIFY2(layers().contains("block 1") && !layers().contains("attn3"), "Memory folds blocks at first");
+
+  // The arrow at the left of a block in the timeline.
+  cursor.setRange(1'000'000, 1'400'000);
+  TimelineView& view = *pane.view();
+  const auto& lanes = pane.model()->lanes();
+  const auto blocks = std::ranges::find(lanes, QString("block"), &Lane::title);
+  QVERIFY(blocks != lanes.end());
+  const LayerBlock first = layer_blocks(pane.model()->traceOf(*blocks), blocks->tracks, {0, 4'000'000}, blocks->grouping, 1000).front();
+  QCOMPARE(first.name, std::string("block 1"));
+  const TimelineGeometry& geometry = view.timelineGeometry();
+  const QPoint arrow(static_cast<int>(geometry.scale().x(first.start - pane.model()->offset(0))) + 8, geometry.laneY(*blocks) + blocks->height / 2);
+  QTest::mouseClick(&view, Qt::LeftButton, {}, arrow);
+  QVERIFY(run->folded("block 1") && !run->folded("block 2"));
+  QVERIFY(named(pane, "layer").contains("block 1") && !named(pane, "layer").contains("attn3"));
+  QVERIFY(named(pane, "layer").contains("attn8") || named(pane, "layer").filter("attn").size() > 0);
+  QVERIFY(keys().contains("block 1") && !keys().contains("attn3"));
+  QVERIFY(plan.model()->rowCount() < ops);
+  QVERIFY(layers().contains("block 1"));
+
+  // The heading in the Plan opens it.
+  int heading = 0;
+  while (heading < plan.model()->rowCount() && plan.blockAt(heading) != "block 1") ++heading;
+  QVERIFY(plan.model()->table().rows[static_cast<size_t>(heading)].cells[0].text.starts_with("▸ forward · block 1: "));
+  QTest::mouseClick(plan.table()->viewport(), Qt::LeftButton, {}, plan.table()->visualRect(plan.model()->index(heading, 0)).center());
+  QVERIFY(!run->folded("block 1"));
+  QCOMPARE(plan.model()->rowCount(), ops);
+  QVERIFY2(layers().contains("attn3") && layers().contains("block 2"), "a choice of the user counts for Memory, too");
+
+  // The arrow of a layer's row in Kernels folds its block, and a click on the strip in Memory opens it.
+  const QAbstractItemModel& rows = *kernels.table()->model();
+  int of_layer = 0;
+  while (of_layer < rows.rowCount() && rows.index(of_layer, 0).data().toString() != "▾ block 1 · attn3") ++of_layer;
+  QVERIFY(of_layer < rows.rowCount());
+  kernels.table()->scrollTo(rows.index(of_layer, 0));
+  const QRect cell = kernels.table()->visualRect(rows.index(of_layer, 0));
+  QTest::mouseClick(kernels.table()->viewport(), Qt::LeftButton, {}, {cell.left() + 60, cell.center().y()});
+  QVERIFY2(!run->folded("block 1"), "only the arrow folds");
+  QTest::mouseClick(kernels.table()->viewport(), Qt::LeftButton, {}, {cell.left() + 10, cell.center().y()});
+  QVERIFY(run->folded("block 1") && keys().contains("block 1"));
+  const double sum = std::accumulate(kernels.rows().begin(), kernels.rows().end(), 0.0, [](double all, const auto& row) { return all + row.share; });
+  QVERIFY(std::abs(sum - 1) < 1e-9);
+  const MemoryMap& map = memory.view()->map();
+  const auto strip = std::ranges::find(map.layers, QString("block 1"), &MapLayer::name);
+  constexpr int kLeft = 54, kRight = 14, kStripFromBelow = 12;
+  const double middle = (strip->x0 + strip->x1) / 2 / map.x_end * (memory.view()->width() - kLeft - kRight) + kLeft;
+  QTest::mouseClick(memory.view(), Qt::LeftButton, {}, {static_cast<int>(middle), memory.view()->height() - kStripFromBelow});
+  QVERIFY(!run->folded("block 1") && layers().contains("attn3"));
 }
 
 // The parts of a resident kernel count for the plan's ops: by phase and layer, a gradient that is never stored for the

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/core/insights/insight_rules.h"
+#include "engine/plan/model.h"
 
 namespace ws::app {
 namespace {
@@ -157,6 +158,29 @@ TEST(Insights, NamesTheLayerThatTakesMostOfTheKernels) {
   EXPECT_THAT(rules(f), testing::Not(testing::Contains("one layer"))) << "one of three layers is no surprise";
   f.layers.push_back(f.layers[3]), f.spec.model.layers.clear();
   EXPECT_THAT(rules(f), testing::Not(testing::Contains("one layer")));
+}
+
+TEST(Insights, NamesTheBlockOfLayers) {
+  RunFacts f;
+  f.gpu = true, f.step_us = 100, f.kernels_per_step = 10;
+  f.part_us[static_cast<size_t>(Meaning::Matrix)] = 90;
+  f.spec.model.layers = "conv 3x3 4 | residual(conv 3x3 4 | relu) | residual(conv 3x3 4 | relu | conv 3x3 4) | linear";
+  const CompiledPlan plan = compile(f.spec, make_model(f.spec.model, LayerShape::picture(8, 8, 1), 10), 4);
+  f.plan = &plan;
+  const auto shares = [&](std::initializer_list<std::pair<const char*, double>> of) {
+    f.layers.clear();
+    for (const auto& [name, share] : of) {
+      prof::KernelRow row;
+      row.key = name, row.share = share, row.meaning = Meaning::Matrix;
+      f.layers.push_back(row);
+    }
+  };
+  shares({{"conv2", 0.45}, {"conv1", 0.2}, {"conv3", 0.2}, {"conv4", 0.15}});
+  EXPECT_EQ(named(insights(f), "one layer").headline, "layer conv2 of residual 1 takes 45 % of the kernel time, 40 % of a step");
+  shares({{"conv3", 0.3}, {"conv4", 0.3}, {"conv2", 0.2}, {"conv1", 0.2}});
+  EXPECT_EQ(named(insights(f), "one block").headline, "residual 2 takes 60 % of the kernel time, 54 % of a step");
+  shares({{"conv2", 0.3}, {"conv1", 0.3}, {"conv3", 0.2}, {"conv4", 0.15}});
+  EXPECT_THAT(rules(f), testing::Not(testing::Contains("one block")));
 }
 
 TEST(Insights, CommunicationThatNothingHides) {

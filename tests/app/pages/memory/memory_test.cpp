@@ -110,6 +110,10 @@ void MemoryTest::layersStandBelowTheCurve() {
   QCOMPARE(names, QStringList({"conv1", "residual 1", "fc3", "d fc3", "d residual 1", "d conv1"}));
   QCOMPARE(map.layers[0].kept, uint64_t{16 * 64 * 4 * 4});  // relu's output: its own slope and the next layer's input
   QCOMPARE(map.layers[5].kept, uint64_t{0});
+  names.clear();
+  for (const MapLayer& layer : plan_map(compile(spec, model, 16).plan, [](const std::string&) { return false; }).layers)
+    names << QString::fromStdString(layer.block) + "/" + layer.name;
+  QCOMPARE(names, QStringList({"/conv1", "residual 1/conv2", "/fc3", "/fc3", "residual 1/conv2", "/conv1"}));
   for (const MapBlock& block : map.blocks)
     if (block.name == "z1") QCOMPARE(block.layer, QString("conv1"));
   QVERIFY(plan_map(test::planned(Allocator::Arena, Fusion::Off)->plan->plan).layers.size() >= 2);

@@ -141,7 +141,7 @@ Dataset load_pictures(const DataSpec& spec) {
   decode_all(folder.files, spec.side, spec.path);
   const std::string broken = broken_text(folder);
   if (!broken.empty() && !spec.skip_broken)
-    throw Failure(spec.path + ": " + broken + ". Remove them, or choose \"leave out broken files\"");
+    throw Failure(spec.path + ": " + broken + ". Remove them, or choose \"leave out broken files\" (data.skip_broken=true)");
   std::erase_if(folder.files, [](const File& file) { return !file.reason.empty(); });
   if (std::ranges::count(folder.files, false, &File::test) < 2)
     throw Failure(spec.path + ": fewer than two training files can be read");

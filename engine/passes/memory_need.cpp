@@ -87,7 +87,7 @@ std::vector<LayerBytes> bytes_by_layer(const Plan& plan) {
   return all;
 }
 
-// "block 1 2.1 GiB, block 2 2.1 GiB, conv1 512 MiB, the other 4 layers 600 MiB".
+// "block 1 2.1 GiB, block 2 2.1 GiB, conv1 512 MiB, all 4 others 600 MiB".
 std::string biggest_layers(const Plan& plan) {
   constexpr size_t kNamed = 4;
   const std::vector<LayerBytes> all = bytes_by_layer(plan);
@@ -95,7 +95,7 @@ std::string biggest_layers(const Plan& plan) {
   for (size_t i = 0; i < std::min(kNamed, all.size()); ++i) text += (i ? ", " : "") + all[i].name + " " + bytes_text(all[i].bytes);
   int64_t rest = 0;
   for (size_t i = kNamed; i < all.size(); ++i) rest += all[i].bytes;
-  return text + (rest > 0 ? ", the other " + std::to_string(all.size() - kNamed) + " " + bytes_text(rest) : "");
+  return text + (rest > 0 ? ", all " + std::to_string(all.size() - kNamed) + " others " + bytes_text(rest) : "");
 }
 
 // Advice when a step needs more memory than is free.

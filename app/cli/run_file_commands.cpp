@@ -97,7 +97,8 @@ std::string heading(const prof::RunSummary& s) {
 }
 
 const std::map<std::string, prof::GroupBy> kDiffGroups{
-    {"op", prof::GroupBy::Op}, {"layer", prof::GroupBy::Layer}, {"module", prof::GroupBy::Layer}, {"line", prof::GroupBy::Line}};
+    {"op", prof::GroupBy::Op}, {"layer", prof::GroupBy::Layer}, {"block", prof::GroupBy::Block}, {"module", prof::GroupBy::Layer},
+    {"line", prof::GroupBy::Line}};
 
 // How the step time decides the exit code: only a difference whose whole interval lies above the limit fails.
 int judged(const app::Comparison& comparison, const std::string& fail_above) {
@@ -299,7 +300,7 @@ Run add_diff(CLI::App& program) {
   add_limit(command);
   command.add_option("A", files->a, "the baseline: a run file or another tool's trace")->required();
   command.add_option("B", files->b, "the run to compare with it")->required();
-  command.add_option("--by", files->by, "only where the kernels differ: by op, layer, module of a recorded program, or line")
+  command.add_option("--by", files->by, "only where the kernels differ: by op, layer, block of layers, module of a recorded program, or line")
       ->check(CLI::IsMember({"op", "layer", "module", "line"}));
   command.add_option("--fail-above", files->fail_above, "exit code 1 if a step of B takes longer by more than this, beyond noise; 3 if the noise is too large to tell")
       ->type_name("PERCENT");

@@ -92,7 +92,7 @@ struct Group {
 }  // namespace
 
 const char* to_string(GroupBy by) {
-  static constexpr const char* kNames[] = {"name", "op", "layer", "phase", "shape", "line"};
+  static constexpr const char* kNames[] = {"name", "op", "layer", "phase", "shape", "line", "block"};
   return kNames[static_cast<size_t>(by)];
 }
 
@@ -100,6 +100,7 @@ std::string group_of(const OpInfo& op, GroupBy by) {
   if (op.name.empty()) return "";
   switch (by) {
     case GroupBy::Layer:
+    case GroupBy::Block:
       return op.layer;
     case GroupBy::Phase:
       return op.phase;

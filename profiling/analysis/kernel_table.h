@@ -19,7 +19,8 @@ struct DurationStats {
 // Sorts the durations in place.
 DurationStats stats_of(std::vector<int64_t>& durations);
 
-enum class GroupBy : uint8_t { Name, Op, Layer, Phase, Shape, Line };  // Shape: name, grid and block
+// Shape: name, grid and block. Block: of layers; who knows the network joins the rows by layer.
+enum class GroupBy : uint8_t { Name, Op, Layer, Phase, Shape, Line, Block };
 const char* to_string(GroupBy by);
 std::string group_of(const OpInfo& op, GroupBy by);  // by op, layer, phase or line; empty: not known
 // The same for a table: "(no layer)" where it is not known.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/core/comparison/mismatches.h"
+#include "app/core/runs/data_shape.h"
 #include "profiling/base/statistics.h"
 
 namespace ws::app {
@@ -106,6 +107,24 @@ std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b,
   return warnings;
 }
 
+namespace {
+
+// The time of each block of layers, and of each layer outside of blocks. Empty without blocks.
+prof::StepSample by_block(const ComparedRun& run) {
+  prof::StepSample joined;
+  const auto layers = run.sample.grouped.find(prof::GroupBy::Layer);
+  const auto blocks = run.spec ? blocks_of(*run.spec) : std::map<std::string, std::string>();
+  if (layers == run.sample.grouped.end() || blocks.empty()) return joined;
+  for (const auto& [layer, use] : layers->second) {
+    const auto block = blocks.find(layer);
+    prof::WorkUse& sum = joined.grouped[prof::GroupBy::Block][block == blocks.end() ? layer : block->second];
+    sum.count += use.count, sum.us += use.us;
+  }
+  return joined;
+}
+
+}  // namespace
+
 Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   Comparison c;
   c.a_name = a.name, c.b_name = b.name;
@@ -121,6 +140,8 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   }
   for (const prof::GroupBy by : {prof::GroupBy::Op, prof::GroupBy::Layer, prof::GroupBy::Line})
     if (auto rows = prof::grouped_deltas(a.sample, b.sample, by); c.split && !rows.empty()) c.grouped[by] = std::move(rows);
+  if (auto rows = prof::grouped_deltas(by_block(a), by_block(b), prof::GroupBy::Block); c.split && !rows.empty())
+    c.grouped[prof::GroupBy::Block] = std::move(rows);
   c.stalls = prof::compare_stalls(a.stalls, b.stalls);
   c.choices_known = a.spec && b.spec;
   if (c.choices_known) c.choices = diff(*a.spec, *b.spec);

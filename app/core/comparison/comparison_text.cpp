@@ -270,6 +270,7 @@ std::string to_text(const Comparison& c, prof::GroupBy by) {
   const auto rows = c.grouped.find(by);
   const std::string what = group_word(c, by);
   if (rows == c.grouped.end()) {
+    if (by == prof::GroupBy::Block) return text + "\nNo kernels of blocks of layers were recorded in these runs.\n";
     if (what == "layer") return text + "\nNeither run names a layer: no kernels were recorded.\n";
     const std::string level = by == prof::GroupBy::Layer ? "modules" : by == prof::GroupBy::Op ? "ops" : "lines";
     return text + "\nNeither run names a " + what + ". Record the program again with --level " + level + ".\n";

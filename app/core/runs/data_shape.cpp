@@ -7,6 +7,7 @@
 
 #include "datasets/picture_set.h"
 #include "datasets/text_set.h"
+#include "engine/plan/model.h"
 
 namespace ws::app {
 namespace {
@@ -88,6 +89,20 @@ DataShape data_shape(const data::DataSpec& d) {
   if (is_any(d.name, {"blobs", "spirals"})) return limited(with_split({2, d.classes}, d.points, d.validation), d.limit);
   if (is_any(d.name, {"circles", "xor"})) return limited(with_split({2, 2}, d.points, d.validation), d.limit);
   return {};
+}
+
+std::map<std::string, std::string> blocks_of(const RunSpec& spec) {
+  const DataShape shape = data_shape(spec.data);
+  if (spec.model.layers.empty() || shape.input.elements() < 1) return {};
+  std::map<std::string, std::string> blocks;
+  try {
+    const Model model = make_model(spec.model, shape.input, std::max<int64_t>(1, shape.outputs));
+    for (size_t i = 0; i < model.layer_parts.size(); ++i)
+      if (!model.layer_parts[i].empty()) blocks[model.layer_names[i]] = model.layer_parts[i];
+  } catch (const Failure&) {
+    return {};  // a list that does not fit the data has no blocks
+  }
+  return blocks;
 }
 
 double rows_of_a_step(const RunSpec& spec) {

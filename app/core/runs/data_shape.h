@@ -1,6 +1,8 @@
 // The shape of a data set before it is loaded. The live estimate beside the choices needs it.
 #pragma once
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "engine/plan/layers.h"
 
@@ -13,6 +15,9 @@ struct DataShape {
   bool known() const { return train > 0; }
 };
 DataShape data_shape(const data::DataSpec& spec);
+// The block of layers that holds a layer, "block 2" of "attn7", of a network whose data set has a known shape; else empty.
+std::map<std::string, std::string> blocks_of(const RunSpec& spec);
+
 double rows_of_a_step(const RunSpec& spec);  // NaN if unknown before loading
 
 // True if a choice has an effect with the other choices as they are. The window hides the rest.

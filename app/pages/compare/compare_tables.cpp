@@ -263,7 +263,7 @@ void CompareTables::showKernels(const ComparedRuns& compared) {
 void CompareTables::offerGroups(const Comparison& comparison) {
   const QSignalBlocker quiet(groups_);
   groups_->clear();
-  for (const auto by : {prof::GroupBy::Name, prof::GroupBy::Op, prof::GroupBy::Layer, prof::GroupBy::Line})
+  for (const auto by : {prof::GroupBy::Name, prof::GroupBy::Op, prof::GroupBy::Block, prof::GroupBy::Layer, prof::GroupBy::Line})
     if (by == prof::GroupBy::Name || comparison.grouped.contains(by))
       groups_->addItem(tr("by %1").arg(text(group_word(comparison, by))), static_cast<int>(by));
   groups_->setCurrentIndex(std::max(0, groups_->findData(group_)));

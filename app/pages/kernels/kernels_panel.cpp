@@ -495,6 +495,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
       case prof::GroupBy::Op:
         return s.op == row.op || (op && own && op->name == own->name && op->layer == own->layer && op->phase == own->phase);
       case prof::GroupBy::Layer:
+      case prof::GroupBy::Block:
         return op && own && (op->layer == own->layer || (folded.contains(op->layer) && folded.at(op->layer) == row.key));
       case prof::GroupBy::Phase:
         return op && own && op->phase == own->phase;

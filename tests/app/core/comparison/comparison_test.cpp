@@ -9,6 +9,7 @@
 
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/runs/change_marks.h"
+#include "app/core/runs/data_shape.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/trace_stats.h"
 #include "tests/profiling/analysis/made_ranks.h"
@@ -272,6 +273,30 @@ TEST(Comparison, TrainingsAreSplitByLayerAndRecordedProgramsByModule) {
   EXPECT_EQ(group_word(training, GroupBy::Layer), "layer");
   EXPECT_NE(to_text(training, GroupBy::Layer).find("layer"), std::string::npos);
   EXPECT_EQ(to_text(training, GroupBy::Layer).find("module"), std::string::npos);
+}
+
+TEST(Comparison, LayersAreAddedUpByBlock) {
+  RunData made;
+  made.trace = std::move(MadeTrace(100, 20).trace);
+  ComparedRun a = compared_run(made), b = a;
+  EXPECT_FALSE(compare(a, b).grouped.contains(GroupBy::Block)) << "a network without blocks";
+  a.spec = b.spec = RunSpec{};
+  a.spec->data.name = b.spec->data.name = "sentences";
+  a.spec->model.layers = b.spec->model.layers = "embed 8 | 2 x block(heads 2) | layernorm | linear";
+  a.sample.grouped[GroupBy::Layer] = {{"embed1", {1, 5}}, {"ln2", {1, 2}}, {"attn3", {3, 30}}, {"ln4", {1, 3}}, {"attn8", {3, 40}}};
+  b.sample.grouped[GroupBy::Layer] = {{"embed1", {1, 5}}, {"ln2", {1, 2}}, {"attn3", {1, 10}}, {"ln4", {1, 3}}, {"attn8", {1, 12}}};
+  const auto layers = blocks_of(*a.spec);
+  ASSERT_EQ(layers.at("attn3"), "block 1");
+  ASSERT_EQ(layers.at("attn8"), "block 2") << "the test names a layer of the second block";
+  const Comparison c = compare(a, b);
+  const auto& rows = c.grouped.at(GroupBy::Block);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].name, "block 2");
+  EXPECT_DOUBLE_EQ(rows[0].delta_us(), -28);
+  EXPECT_EQ(rows[1].name, "block 1");
+  EXPECT_DOUBLE_EQ(rows[1].a_us, 35), EXPECT_DOUBLE_EQ(rows[1].b_us, 15), EXPECT_DOUBLE_EQ(rows[1].a_count, 5);
+  EXPECT_EQ(rows[2].name, "embed1");
+  EXPECT_NE(to_text(c, GroupBy::Block).find("by block"), std::string::npos);
 }
 
 // A recording in windows that were too short for steps: what lies between them is not idle.

@@ -110,6 +110,40 @@ Found unfused_chains(const RunFacts& f) {
        Meaning::Pointwise});
 }
 
+Found scores_in_memory(const RunFacts& f) {
+  if (f.spec.exec.attention != AttentionForm::Plain || !f.plan) return {};
+  const Plan& plan = f.plan->plan;
+  int64_t scores = 0;
+  for (const Op& op : plan.ops)
+    if (op.kind == OpKind::CausalSoftmax) scores += plan.buffer(op.in[0]).bytes() + plan.buffer(op.out[0]).bytes();
+  if (static_cast<double>(scores) < kWorthSaying * static_cast<double>(live_lower_bound(plan))) return {};
+  return offer(f, {"scores in memory",
+                   "the scores of attention and their shares take " + bytes_text(static_cast<double>(scores)) + " in the forward phase of a step",
+                   "One number for each pair of characters, head and row. One kernel keeps the scores on the chip and computes them again for the gradient.",
+                   {{"exec.attention", "fused"}},
+                   0,
+                   Meaning::Matrix});
+}
+
+Found turned_pictures(const RunFacts& f) {
+  if (f.spec.exec.layout != PictureLayout::Nchw || !f.plan) return {};
+  const Plan& plan = f.plan->plan;
+  int64_t turned = 0, all = 0, ops = 0;
+  for (const Op& op : plan.ops) {
+    const int64_t moved = bytes(plan, op);
+    all += moved;
+    if (op.kind == OpKind::Transpose) turned += moved, ++ops;
+  }
+  if (ops == 0 || static_cast<double>(turned) < kWorthSaying * static_cast<double>(all)) return {};
+  return offer(f, {"turned pictures",
+                   std::to_string(ops) + " ops of a step turn pictures between nchw and nhwc: " +
+                       percent(static_cast<double>(turned) / static_cast<double>(all), 0) + " of the bytes",
+                   "Convolutions and norms read the channels of a pixel side by side. With nhwc no op turns a picture.",
+                   {{"exec.layout", "nhwc"}},
+                   0,
+                   Meaning::Pointwise});
+}
+
 Found pageable_copies(const RunFacts& f) {
   const double spent = f.part(Meaning::Copy);
   if (f.spec.exec.loader != Loader::Pageable || spent < kWorthSaying * f.step_us) return {};
@@ -283,7 +317,7 @@ Found heavy_tracing(const RunFacts& f) {
 }
 
 constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights, allocator_stalls,  needless_sync,
-                                                launch_bound, unfused_chains,    pageable_copies,   tiny_batch,
+                                                launch_bound, unfused_chains,    scores_in_memory,  turned_pictures, pageable_copies,   tiny_batch,
                                                 memory_peak,  low_occupancy,     heaviest_layer,    idle_tensor_cores,
                                                 exposed_communication, heavy_tracing};
 

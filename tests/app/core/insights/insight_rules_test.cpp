@@ -183,6 +183,27 @@ TEST(Insights, NamesTheBlockOfLayers) {
   EXPECT_THAT(rules(f), testing::Not(testing::Contains("one block")));
 }
 
+TEST(Insights, NamesWhatAnotherFormOfTheNetworkCosts) {
+  const auto found = [](const char* layers, LayerShape input, const char* key, const char* value) {
+    RunFacts f;
+    f.gpu = true, f.step_us = 100;
+    f.spec.model.layers = layers;
+    set_field(f.spec, key, value);
+    const CompiledPlan plan = compile(f.spec, make_model(f.spec.model, input, 10), 8);
+    f.plan = &plan;
+    return insights(f);
+  };
+  const char* text = "embed 16 | block(heads 4) | layernorm | linear";
+  const Insight scores = named(found(text, LayerShape::symbols(64), "exec.attention", "plain"), "scores in memory");
+  EXPECT_THAT(scores.headline, testing::HasSubstr("1.00 MiB")) << "two of 8 · 4 · 64 · 64 numbers";
+  EXPECT_EQ(scores.change[0].second, "fused");
+  EXPECT_TRUE(found(text, LayerShape::symbols(64), "exec.attention", "fused").empty());
+  const char* pictures = "conv 3x3 8 | relu | conv 3x3 8 | relu | avgpool | linear";
+  const Insight turned = named(found(pictures, LayerShape::picture(8, 8, 3), "exec.layout", "nchw"), "turned pictures");
+  EXPECT_THAT(turned.headline, testing::AllOf(testing::StartsWith("6 ops of a step turn pictures"), testing::HasSubstr("% of the bytes")));
+  EXPECT_EQ(turned.change[0].second, "nhwc");
+}
+
 TEST(Insights, CommunicationThatNothingHides) {
   RunFacts f;
   f.gpu = true, f.step_us = 100;

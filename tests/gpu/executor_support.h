@@ -83,6 +83,7 @@ inline Outcome train_on_oracle(const Training& t) {
   Training plain = t;
   plain.spec.exec = ExecSpec{};
   plain.spec.exec.fusion = Fusion::Off;
+  plain.spec.exec.layout = t.spec.exec.layout;  // dropout counts its elements in their order in memory
   const auto executor = make_oracle();
   return train_on(*executor, plain);
 }

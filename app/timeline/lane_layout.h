@@ -19,7 +19,7 @@ struct LaneSource {
   const prof::Trace* gpu_steps = nullptr;  // steps and phases as the GPU ran them; null: the host's are correct
   bool layers = false;                       // its network has layers to show above the kernels
   LayerParts parts = {};       // blocks of layers
-  LayerParts folded = {};      // those of blocks that the user folded
+  LayerParts folded = {};      // the same, of blocks that the user folded
 };
 
 struct LaneSettings {

@@ -184,7 +184,7 @@ class Builder {
   bool may_have_planes(const LayerShape& shape) const {
     return spec().exec.layout == PictureLayout::Nchw && shape.is_picture() && shape.channels > 1 && shape.rows() > 1;
   }
-  // True if the layer works along the channels of a pixel. The others work on single values or on single planes.
+  // True if the layer works along the channels of a pixel. Other layers work on single values or planes.
   bool reads_pixels(size_t i) const {
     const LayerKind kind = layer(i).layer.kind;
     return kind == LayerKind::Linear || kind == LayerKind::Conv || kind == LayerKind::BatchNorm || kind == LayerKind::LayerNorm;

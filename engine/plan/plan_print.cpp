@@ -90,10 +90,10 @@ std::string names_of(const Plan& plan, const std::vector<BufferId>& ids) {
   return text;
 }
 
-// "q of qkv1": the columns of an operand that a product of heads takes.
+// "q(qkv1)": the columns of an operand that a product of heads takes.
 std::string part_of(const std::string& operand, HeadPart part) {
-  constexpr std::string_view names[] = {"q of ", "k of ", "v of ", "", ""};
-  return std::string(names[static_cast<size_t>(part)]) + operand;
+  constexpr std::string_view names[] = {"q", "k", "v"};
+  return part < HeadPart::Output ? std::string(names[static_cast<size_t>(part)]) + "(" + operand + ")" : operand;
 }
 
 // A product of matrices or a convolution: "xᵀ·dz1", "x ∗ W1 (3x3)".

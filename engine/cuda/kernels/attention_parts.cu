@@ -12,7 +12,7 @@ struct HeadOperand {
   int rows, cols, stride;
 };
 
-// As for a whole matrix. Whole: the rows and the columns of the head fit accesses of 16 bytes.
+// Copies a piece as for a whole matrix. Whole: the rows and the columns of the head fit accesses of 16 bytes.
 template <bool Whole, class Lies, class T, int ROWS, int COLS, int THREADS>
 __device__ __forceinline__ void bring_piece(T* shared, const HeadOperand<T>& from, int row0, int col0) {
   constexpr int n = Whole ? 16 / sizeof(T) : 1, per_row = COLS / n;

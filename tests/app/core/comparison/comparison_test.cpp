@@ -294,7 +294,9 @@ TEST(Comparison, LayersAreAddedUpByBlock) {
   EXPECT_EQ(rows[0].name, "block 2");
   EXPECT_DOUBLE_EQ(rows[0].delta_us(), -28);
   EXPECT_EQ(rows[1].name, "block 1");
-  EXPECT_DOUBLE_EQ(rows[1].a_us, 35), EXPECT_DOUBLE_EQ(rows[1].b_us, 15), EXPECT_DOUBLE_EQ(rows[1].a_count, 5);
+  EXPECT_DOUBLE_EQ(rows[1].a_us, 35);
+  EXPECT_DOUBLE_EQ(rows[1].b_us, 15);
+  EXPECT_DOUBLE_EQ(rows[1].a_count, 5);
   EXPECT_EQ(rows[2].name, "embed1");
   EXPECT_NE(to_text(c, GroupBy::Block).find("by block"), std::string::npos);
 }

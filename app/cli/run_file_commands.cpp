@@ -52,7 +52,7 @@ struct StatsArguments {
   std::vector<std::string> files;
   std::string by = "name", kernel;
   std::vector<std::string> columns = prof::kUsualColumns;
-  bool json = false;
+  bool json = false, instructions = false;
 };
 
 std::string all_columns() {
@@ -162,7 +162,7 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
     return true;
   }
   if (a.by == "stall") {
-    const prof::StallReport report = prof::stall_report(run, a.kernel);
+    const prof::StallReport report = prof::stall_report(run, a.kernel, a.instructions);
     a.json ? void(std::printf("%s\n", prof::to_json(report).c_str())) : print_table(heading(run.summary) + prof::to_text(report));
     return true;
   }
@@ -178,6 +178,7 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
 std::vector<std::string> options_of(const StatsArguments& a) {
   std::vector<std::string> options{"--by", a.by};
   if (!a.kernel.empty()) options.insert(options.end(), {"--kernel", a.kernel});
+  if (a.instructions) options.push_back("--instructions");
   std::string columns;
   for (const std::string& name : a.columns) columns += (columns.empty() ? "" : ",") + name;
   options.insert(options.end(), {"--columns", columns});
@@ -229,6 +230,7 @@ int stats(const StatsArguments& a) {
     throw UsageError(
         "--by: choose name, op, layer, phase, shape, line, stall, stack, rank, multiprocessor, module, host, gaps, cause or critical, not " + a.by);
   if (!a.kernel.empty() && a.by != "stall") throw UsageError("--kernel: needs --by stall");
+  if (a.instructions && a.kernel.empty()) throw UsageError("--instructions: needs --kernel");
   const auto columns = columns_of(a.columns);
   if (app::is_remote(a.files[0])) {
     if (a.files.size() > 1) throw UsageError("FILE: name only one run of another machine");
@@ -329,6 +331,7 @@ Run add_stats(CLI::App& program) {
       ->type_name("WHAT")
       ->capture_default_str();
   command.add_option("--kernel", arguments->kernel, "with --by stall: also the lines of the kernel whose name has this part")->type_name("NAME");
+  command.add_flag("--instructions", arguments->instructions, "with --kernel: also its machine instructions, as nvdisasm of the CUDA toolkit names them");
   command
       .add_option("--columns", arguments->columns,
                   "columns of the kernel table, separated by commas: " + all_columns() + "; or all")

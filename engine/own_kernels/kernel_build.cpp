@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "profiling/base/elf.h"
 #include "profiling/base/text.h"
 
 namespace ws::own {
@@ -25,71 +26,7 @@ constexpr std::array<Multiprocessor, 9> kMultiprocessors{{{75, 32, 16, 64 << 10}
                                                           {100, 64, 32, 228 << 10},
                                                           {103, 64, 32, 228 << 10},
                                                           {120, 48, 24, 100 << 10}}};
-constexpr int kRegisters = 65536, kRegisterUnit = 256, kSharedUnit = 128, kSystemBytes = 1024, kWarp = 32, kInstructionBytes = 16;
-
-// The headers of a 64-bit little-endian ELF file, as far as they are read.
-struct Section {
-  uint32_t name = 0, type = 0;
-  uint64_t flags = 0, address = 0, offset = 0, size = 0;
-  uint32_t link = 0, info = 0;
-  uint64_t alignment = 0, entry_size = 0;
-};
-struct Symbol {
-  uint32_t name = 0;
-  unsigned char info = 0, other = 0;
-  uint16_t section = 0;
-  uint64_t value = 0, size = 0;
-};
-
-class Elf {
- public:
-  explicit Elf(std::span<const char> bytes) : bytes_(bytes) {
-    constexpr std::string_view kMagic = "\x7f" "ELF\x02\x01";
-    if (bytes.size() < 64 || std::string_view(bytes.data(), kMagic.size()) != kMagic) return;
-    const auto first = read<uint64_t>(40);
-    const auto count = read<uint16_t>(60), names = read<uint16_t>(62);
-    for (uint16_t i = 0; i < count && inside(first + uint64_t{i} * sizeof(Section), sizeof(Section)); ++i)
-      sections_.push_back(read<Section>(first + uint64_t{i} * sizeof(Section)));
-    if (names < sections_.size()) names_ = sections_[names];
-  }
-  bool good() const { return !sections_.empty(); }
-  const Section* section(std::string_view name) const {
-    for (const Section& s : sections_)
-      if (text(names_, s.name) == name) return &s;
-    return nullptr;
-  }
-  std::span<const char> content(const Section& s) const { return inside(s.offset, s.size) ? bytes_.subspan(s.offset, s.size) : std::span<const char>{}; }
-  std::vector<std::pair<std::string_view, Symbol>> symbols() const {
-    std::vector<std::pair<std::string_view, Symbol>> all;
-    const Section* table = section(".symtab");
-    if (!table || table->link >= sections_.size()) return all;
-    for (uint64_t at = 0; at + sizeof(Symbol) <= table->size && inside(table->offset + at, sizeof(Symbol)); at += sizeof(Symbol)) {
-      const auto symbol = read<Symbol>(table->offset + at);
-      all.emplace_back(text(sections_[table->link], symbol.name), symbol);
-    }
-    return all;
-  }
-  const Section* at(uint16_t index) const { return index < sections_.size() ? &sections_[index] : nullptr; }
-
- private:
-  bool inside(uint64_t offset, uint64_t size) const { return offset <= bytes_.size() && size <= bytes_.size() - offset; }
-  template <class T>
-  T read(uint64_t offset) const {
-    T value{};
-    if (inside(offset, sizeof value)) std::memcpy(&value, bytes_.data() + offset, sizeof value);
-    return value;
-  }
-  std::string_view text(const Section& strings, uint32_t offset) const {
-    const std::span<const char> all = content(strings);
-    if (offset >= all.size()) return {};
-    const std::string_view rest(all.data() + offset, all.size() - offset);
-    return rest.substr(0, rest.find('\0'));
-  }
-
-  std::span<const char> bytes_;
-  std::vector<Section> sections_;
-  Section names_;
-};
+constexpr int kRegisters = 65536, kRegisterUnit = 256, kSharedUnit = 128, kSystemBytes = 1024, kWarp = 32;
 
 // Entries of .nv.info: format, attribute, size of the value, then the number of a symbol and its value.
 void read_attributes(std::span<const char> info, uint32_t kernel, KernelFacts& facts) {
@@ -108,8 +45,21 @@ void read_attributes(std::span<const char> info, uint32_t kernel, KernelFacts& f
   }
 }
 
-void read_launch(const Elf& elf, const Symbol& symbol, KernelFacts& facts) {
-  const Section* section = elf.at(symbol.section);
+// An entry of .nv.info.KERNEL whose value is two bytes long, in place of a size.
+int parameter_bytes_in(std::span<const char> info) {
+  constexpr unsigned char kShort = 3, kSized = 4, kParameterBytes = 0x19;
+  for (size_t at = 0; at + 4 <= info.size();) {
+    uint16_t size = 0;
+    std::memcpy(&size, &info[at + 2], 2);
+    const auto format = static_cast<unsigned char>(info[at]), attribute = static_cast<unsigned char>(info[at + 1]);
+    if (format == kShort && attribute == kParameterBytes) return size;
+    at += 4 + (format == kSized ? size : 0);
+  }
+  return 0;
+}
+
+void read_launch(const Elf& elf, const Elf::Symbol& symbol, KernelFacts& facts) {
+  const Elf::Section* section = elf.at(symbol.section);
   int launch[3];
   if (!section || symbol.size != sizeof launch) return;
   const std::span<const char> content = elf.content(*section);
@@ -146,7 +96,22 @@ std::vector<BuildNote> notes_of(const std::string& log, const std::string& file)
   return notes;
 }
 
-std::optional<KernelFacts> facts_of(std::span<const char> code, int compute) {
+// "ptxas application ptx input, line 53; error   : text"
+std::vector<BuildNote> ptx_notes_of(const std::string& log) {
+  std::vector<BuildNote> notes;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t number = line.find(", line "), kind = line.find("; ", number), text = line.find(": ", kind);
+    if (text == line.npos || number == line.npos || kind == line.npos) continue;
+    BuildNote note{.error = line.compare(kind + 2, 7, "warning") != 0, .number = {}, .text = line.substr(text + 2)};
+    std::from_chars(line.data() + number + 7, line.data() + kind, note.line);
+    notes.push_back(std::move(note));
+  }
+  if (std::ranges::none_of(notes, &BuildNote::error) && !log.empty()) notes.push_back({0, true, {}, log.substr(0, log.find('\n'))});
+  return notes;
+}
+
+std::optional<KernelFacts> facts_of(std::span<const char> code, int compute, const std::string& entry) {
   const Elf elf(code);
   if (!elf.good()) return {};
   KernelFacts facts;
@@ -154,15 +119,29 @@ std::optional<KernelFacts> facts_of(std::span<const char> code, int compute) {
   for (uint32_t i = 0; i < symbols.size(); ++i) {
     const auto& [name, symbol] = symbols[i];
     if (name == kLaunch) read_launch(elf, symbol, facts);
-    if (name != kEntry) continue;
+    if (name != entry) continue;
     facts.has_kernel = true;
     facts.instructions = static_cast<int>(symbol.size / kInstructionBytes);
-    if (const Section* info = elf.section(".nv.info")) read_attributes(elf.content(*info), i, facts);
+    if (const Elf::Section* info = elf.section(".nv.info")) read_attributes(elf.content(*info), i, facts);
   }
+  if (const Elf::Section* info = elf.section(".nv.info." + entry)) facts.parameter_bytes = parameter_bytes_in(elf.content(*info));
   // From compute capability 9.0 on, the section also counts what the system takes.
-  if (const Section* shared = elf.section(std::string(".nv.shared.") + kEntry))
+  if (const Elf::Section* shared = elf.section(".nv.shared." + entry))
     facts.shared_bytes = std::max(0, static_cast<int>(shared->size) - (compute >= 90 ? kSystemBytes : 0));
   return facts;
+}
+
+void check_parameters(const KernelContract& contract, KernelBuild& build) {
+  constexpr int kAddress = 8, kStep = 40;  // bytes; of step_t in the prelude
+  if (!build.facts || !build.facts->has_kernel) return;
+  const int addresses = static_cast<int>(contract.operands.size()) + build.hidden_pointers;
+  const int wanted = kAddress * addresses + (contract.takes_step() ? kStep : 0);
+  if (build.facts->parameter_bytes == wanted) return;
+  std::string names;
+  for (const Operand& o : contract.operands) names += (names.empty() ? "" : ", ") + o.name;
+  build.code.clear();
+  build.notes.push_back({0, true, {}, formatted("{} takes {} bytes of parameters, and this op passes {}: the addresses of {}{}", kEntry, build.facts->parameter_bytes,
+                                                wanted, names, contract.takes_step() ? ", then step_t step" : "")});
 }
 
 std::vector<int> known_computes() {

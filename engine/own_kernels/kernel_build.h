@@ -15,6 +15,8 @@ struct BuildNote {
   std::string number;  // "177-D", with which a warning can be suppressed; may be empty
   std::string text;
 };
+// The messages of the assembler of PTX, and of a failure without a line its first line.
+std::vector<BuildNote> ptx_notes_of(const std::string& log);
 // The messages in a log of NVRTC. Messages about other files than `file` get line 0.
 std::vector<BuildNote> notes_of(const std::string& log, const std::string& file);
 
@@ -23,11 +25,15 @@ struct KernelFacts {
   int shared_bytes = 0;  // of a block, declared in the source
   int local_bytes = 0;   // of a thread: spilled registers and arrays
   int instructions = 0;
+  int parameter_bytes = 0;
   int blocks = 0, threads = 0, dynamic_bytes = 0;  // as the source launches it
   bool has_kernel = false;                         // false: there is no kernel named kEntry
 };
+// Makes a kernel with other parameters than the contract has an error: a launch would pass too few.
+struct KernelBuild;
+void check_parameters(const KernelContract& contract, KernelBuild& build);
 // Reads them from machine code. Returns nullopt for code that cannot be read.
-std::optional<KernelFacts> facts_of(std::span<const char> code, int compute);
+std::optional<KernelFacts> facts_of(std::span<const char> code, int compute, const std::string& entry = kEntry);
 
 // How many blocks of a kernel one multiprocessor holds, by each of its limits.
 struct Occupancy {
@@ -45,6 +51,8 @@ struct KernelBuild {
   std::vector<BuildNote> notes;
   std::vector<char> code;  // empty: it does not compile
   std::optional<KernelFacts> facts;
+  std::string entry = kEntry;  // the kernel's name in the code
+  int hidden_pointers = 0;  // parameters behind the operands that Triton adds; they get nullptr
   bool good() const { return !code.empty(); }
   std::string errors() const;  // the first errors with their lines
 };

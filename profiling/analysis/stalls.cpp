@@ -67,6 +67,13 @@ std::vector<StallRow> most_first(std::vector<StallRow> rows) {
   return rows;
 }
 
+std::vector<KernelKey> keys_of(const Trace& trace, const std::string& kernel) {
+  std::vector<KernelKey> keys;
+  for (const auto& [key, known] : kernels_of(trace))
+    if (known.row.kernel == kernel) keys.push_back(key);
+  return keys;
+}
+
 // A row for each line of the instructions that are wanted.
 template <class Wanted>
 std::vector<StallRow> lines_where(const Trace& trace, const Wanted& wanted) {
@@ -80,10 +87,6 @@ std::vector<StallRow> lines_where(const Trace& trace, const Wanted& wanted) {
   std::vector<StallRow> rows;
   for (auto& [place, row] : lines) rows.push_back(std::move(row));
   return rows;
-}
-
-bool same_file(std::string_view path, std::string_view name) {
-  return path == name || (path.ends_with(name) && path[path.size() - name.size() - 1] == '/') || (name.ends_with(path) && !path.empty() && name[name.size() - path.size() - 1] == '/');
 }
 
 // "global_memory"
@@ -104,6 +107,10 @@ nlohmann::json windows_json(const std::vector<SampledWindow>& windows) {
 
 }  // namespace
 
+bool same_file(std::string_view path, std::string_view name) {
+  return path == name || (path.ends_with(name) && path[path.size() - name.size() - 1] == '/') || (name.ends_with(path) && !path.empty() && name[name.size() - path.size() - 1] == '/');
+}
+
 std::string StallRow::place() const { return line > 0 ? file_name(file) + ":" + std::to_string(line) : std::string(); }
 
 std::vector<StallRow> stalls_by_kernel(const Trace& trace) {
@@ -113,10 +120,43 @@ std::vector<StallRow> stalls_by_kernel(const Trace& trace) {
 }
 
 std::vector<StallRow> stalls_by_line(const Trace& trace, const std::string& name) {
-  std::vector<KernelKey> wanted;
-  for (const auto& [key, kernel] : kernels_of(trace))
-    if (kernel.row.kernel == name) wanted.push_back(key);
+  const std::vector<KernelKey> wanted = keys_of(trace, name);
   return most_first(lines_where(trace, [&](const SampledInstruction& one) { return std::ranges::count(wanted, key_of(one)) > 0; }));
+}
+
+std::vector<SampledCode> code_of(const Trace& trace, const std::string& kernel) {
+  const std::vector<KernelKey> wanted = keys_of(trace, kernel);
+  std::vector<SampledCode> found;
+  for (const SampledCode& code : trace.stalls.code())
+    if (std::ranges::count(wanted, KernelKey(code.function, code.module)) > 0) found.push_back(code);
+  return found;
+}
+
+std::vector<StallRow> rows_of(const Disassembly& text, const std::string& kernel) {
+  std::vector<StallRow> rows;
+  for (const Instruction& one : text.instructions) rows.push_back({.kernel = kernel, .file = one.file, .line = one.line, .offset = one.offset, .instruction = one.text});
+  return rows;
+}
+
+std::vector<StallRow> stalls_by_instruction(const Trace& trace, const std::string& kernel, const std::vector<Disassembly>& texts) {
+  const std::vector<KernelKey> wanted = keys_of(trace, kernel);
+  std::map<std::pair<uint64_t, uint32_t>, StallRow> all;  // by module and offset
+  for (const Disassembly& text : texts)
+    for (StallRow& row : rows_of(text, kernel)) {
+      const std::pair place(text.module, row.offset);
+      all.emplace(place, std::move(row));
+    }
+  for (const SampledInstruction& one : trace.stalls.instructions()) {
+    if (std::ranges::count(wanted, key_of(one)) == 0) continue;
+    StallRow& row = all[{one.module, one.offset}];
+    row.kernel = kernel, row.offset = one.offset;
+    if (one.line > 0) row.file = trace.name(one.file), row.line = one.line;
+    add(row, one);
+  }
+  std::vector<StallRow> rows;
+  for (auto& [place, row] : all) rows.push_back(std::move(row));
+  set_shares(rows);
+  return rows;
 }
 
 std::vector<StallRow> stalls_of_file(const Trace& trace, std::string_view file) {
@@ -134,7 +174,8 @@ std::vector<StallRow> stalls_of_file(const Trace& trace, std::string_view file) 
     add(row, one);
   }
   std::vector<StallRow> rows;
-  for (auto& [number, line] : lines) rows.push_back(std::move(line));
+  for (auto& [number, line] : lines)
+    if (line.samples > 0) rows.push_back(std::move(line));
   set_shares(rows);
   return rows;
 }
@@ -153,7 +194,7 @@ RunStalls stalls_of_run(const Trace& trace) {
   uint64_t all = 0;
   for (const SampledInstruction& one : trace.stalls.instructions()) {
     all += sum_of(one.samples);
-    if (one.line > 0) add(lines[{key_of(one), one.file, one.line}], one);
+    if (one.line > 0 && sum_of(one.samples) > 0) add(lines[{key_of(one), one.file, one.line}], one);
   }
   RunStalls found{stalls_by_kernel(trace), {}};
   for (auto& [place, row] : lines) {
@@ -180,6 +221,8 @@ ShareInterval wilson(double share, double count) {
   const double half = z / (1 + z * z / count) * std::sqrt(share * (1 - share) / count + z * z / (4 * count * count));
   return {middle - half, middle + half};
 }
+
+constexpr const char* kNoCode = "This run keeps no machine code of the kernel, so its instructions have offsets only.";
 
 uint64_t samples_of(const RunStalls& run) {
   uint64_t all = 0;
@@ -257,17 +300,22 @@ Table stall_delta_table(const std::vector<StallDelta>& rows, bool by_line) {
   return table;
 }
 
-StallReport stall_report(const RunData& run, std::string_view kernel) {
-  StallReport report{stalls_by_kernel(run.trace), {}, {}, run.trace.stalls.windows(), run.summary.said(kXrayKey)};
+StallReport stall_report(const RunData& run, std::string_view kernel, bool instructions) {
+  StallReport report{.kernels = stalls_by_kernel(run.trace), .windows = run.trace.stalls.windows(), .said = run.summary.said(kXrayKey)};
   if (kernel.empty()) return report;
   const auto found = std::ranges::find_if(report.kernels, [&](const StallRow& row) { return row.kernel.find(kernel) != std::string::npos; });
   if (found == report.kernels.end()) throw Failure("No sampled kernel has \"" + std::string(kernel) + "\" in its name.");
   report.kernel = found->kernel;
   report.lines = stalls_by_line(run.trace, found->kernel);
+  if (!instructions) return report;
+  std::vector<Disassembly> texts;
+  for (const SampledCode& code : code_of(run.trace, found->kernel)) texts.push_back(disassembled(code));
+  report.instructions = stalls_by_instruction(run.trace, found->kernel, texts);
+  report.no_instructions = texts.empty() ? kNoCode : texts.front().missing;
   return report;
 }
 
-Table stall_table(const std::vector<StallRow>& rows, bool by_line) {
+Table stall_table(const std::vector<StallRow>& rows, StallsBy by) {
   using Kind = Table::Kind;
   Table table{{{"samples", "samples", "", Kind::Count, 0, 10, "Each is a warp that was seen at an instruction."},
                {"share", "share", "%", Kind::Percent, 1, 7, "Share of the samples of all rows."}}, {}};
@@ -282,8 +330,10 @@ Table stall_table(const std::vector<StallRow>& rows, bool by_line) {
     const auto reason = static_cast<Stall>(i);
     table.columns.push_back({key_of_reason(reason), stall_name(reason), "", Kind::Count, 0, 0, stall_meaning(reason)});
   }
-  if (by_line) table.columns.push_back({"file", "file", "", Kind::Text, 0, 0, ""}), table.columns.push_back({"line", "line", "", Kind::Text, 0, 1, ""});
-  else table.columns.push_back({"kernel", "kernel", "", Kind::Text, 0, 1, ""});
+  if (by == StallsBy::Instruction) table.columns.push_back({"offset", "offset", "", Kind::Count, 0, 9, "Place in the kernel, in bytes."});
+  if (by != StallsBy::Kernel) table.columns.push_back({"file", "file", "", Kind::Text, 0, 0, ""}), table.columns.push_back({"line", "line", "", Kind::Text, 0, by == StallsBy::Line ? size_t{1} : size_t{18}, ""});
+  if (by == StallsBy::Instruction) table.columns.push_back({"instruction", "instruction", "", Kind::Text, 0, 1, ""});
+  if (by == StallsBy::Kernel) table.columns.push_back({"kernel", "kernel", "", Kind::Text, 0, 1, ""});
   for (const StallRow& row : rows) {
     const auto of_row = [&](uint64_t count) { return row.samples > 0 ? static_cast<double>(count) / static_cast<double>(row.samples) : 0.0; };
     Table::Row cells{{row.samples, row.share}};
@@ -293,9 +343,14 @@ Table stall_table(const std::vector<StallRow>& rows, bool by_line) {
     if (reason) cells.cells.back().tip = stall_meaning(reason->reason);
     cells.cells.push_back(reason ? Table::Cell(reason->share) : Table::Cell());
     for (const uint64_t count : row.counts) cells.cells.emplace_back(count);
-    if (by_line) {
+    if (by == StallsBy::Instruction) {
+      cells.cells.emplace_back(int64_t{row.offset});
+      cells.cells.back().text = formatted("0x{:04x}", row.offset);
+    }
+    if (by != StallsBy::Kernel) {
       cells.cells.push_back(row.file.empty() ? Table::Cell() : Table::Cell(row.file));
       cells.cells.emplace_back(row.line > 0 ? row.place() : "line not known");
+      if (by == StallsBy::Instruction) cells.cells.push_back(row.instruction.empty() ? Table::Cell() : Table::Cell(row.instruction));
     } else {
       cells.cells.emplace_back(row.kernel);
       cells.cells.back().text = shortened(row.kernel), cells.cells.back().tip = row.kernel;
@@ -312,15 +367,18 @@ std::string no_samples_text(const std::string& said) {
 
 std::string to_text(const StallReport& report) {
   if (report.kernels.empty()) return no_samples_text(report.said) + "\n";
-  std::string text = (report.said.empty() ? "" : report.said + "\n\n") + to_text(stall_table(report.kernels, false));
+  std::string text = (report.said.empty() ? "" : report.said + "\n\n") + to_text(stall_table(report.kernels, StallsBy::Kernel));
   if (report.kernel.empty()) return text + "\nThe lines of one kernel: add --kernel and a part of its name.\n";
-  return text + "\n" + report.kernel + "\n" + to_text(stall_table(report.lines, true));
+  text += "\n" + report.kernel + "\n" + to_text(stall_table(report.lines, StallsBy::Line));
+  if (report.instructions.empty()) return text;
+  return text + "\n" + to_text(stall_table(report.instructions, StallsBy::Instruction)) + (report.no_instructions.empty() ? "" : "\n" + report.no_instructions + "\n");
 }
 
 std::string to_json(const StallReport& report) {
   nlohmann::ordered_json json{{"version", kJsonVersion}, {"xray", report.said}, {"windows", windows_json(report.windows)},
-                              {"by_stall", rows_json(stall_table(report.kernels, false))}};
-  if (!report.kernel.empty()) json["kernel"] = report.kernel, json["lines"] = rows_json(stall_table(report.lines, true));
+                              {"by_stall", rows_json(stall_table(report.kernels, StallsBy::Kernel))}};
+  if (!report.kernel.empty()) json["kernel"] = report.kernel, json["lines"] = rows_json(stall_table(report.lines, StallsBy::Line));
+  if (!report.instructions.empty()) json["instructions"] = rows_json(stall_table(report.instructions, StallsBy::Instruction)), json["no_instructions"] = report.no_instructions;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

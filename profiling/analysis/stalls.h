@@ -1,10 +1,11 @@
-// Where kernels wait and for what, from samples of their instructions: by kernel and by source line.
+// Where kernels wait and for what, from samples of their instructions: by kernel, by source line and by instruction.
 #pragma once
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "profiling/analysis/disassembly.h"
 #include "profiling/base/table.h"
 #include "profiling/trace/run_data.h"
 #include "profiling/trace/trace.h"
@@ -14,7 +15,9 @@ namespace ws::prof {
 struct StallRow {
   std::string kernel;  // with the file where several modules have a kernel of this name
   std::string file;    // of most of its samples, or of the line; empty: not known
-  int line = 0;        // of a row by line; 0: not known
+  int line = 0;        // of a row by line or instruction; 0: not known
+  uint32_t offset = 0;      // of a row by instruction: its place in the function, in bytes
+  std::string instruction;  // empty: no disassembler, or no row by instruction
   StallCounts counts{};
   uint64_t samples = 0;
   double share = 0;  // of the samples of all rows
@@ -23,6 +26,14 @@ struct StallRow {
 std::vector<StallRow> stalls_by_kernel(const Trace& trace);  // most samples first
 // The lines of one kernel, as stalls_by_kernel() names it. Their samples sum to the samples of the kernel.
 std::vector<StallRow> stalls_by_line(const Trace& trace, const std::string& kernel);
+// The kept code of one kernel: several modules can have kernels of one name. Empty in runs of older versions.
+std::vector<SampledCode> code_of(const Trace& trace, const std::string& kernel);
+// The instructions of one kernel in their order, also those without samples as far as they are known. Their samples sum to the kernel's,
+// and the samples of the instructions of a line to the line's.
+std::vector<StallRow> stalls_by_instruction(const Trace& trace, const std::string& kernel, const std::vector<Disassembly>& texts = {});
+// Instructions without samples, of code that was only compiled.
+std::vector<StallRow> rows_of(const Disassembly& text, const std::string& kernel);
+bool same_file(std::string_view path, std::string_view name);  // "my.cu" is "/home/me/my.cu"
 // The lines of one file, of all kernels: "my.cu" also finds "/home/me/my.cu". In order of lines. A row of line 0 has what these kernels do in
 // other files, so that the rows sum to the kernels.
 std::vector<StallRow> stalls_of_file(const Trace& trace, std::string_view file);
@@ -62,14 +73,16 @@ std::string headline(const StallComparison& compared);
 struct StallReport {
   std::vector<StallRow> kernels;
   std::string kernel;           // whose lines these are; empty: none was asked for
-  std::vector<StallRow> lines;
+  std::vector<StallRow> lines, instructions;
+  std::string no_instructions;  // why their texts are missing; empty: they were not asked for, or are there
   std::vector<SampledWindow> windows;
   std::string said;  // what was sampled, or why nothing
 };
-// `kernel`: a part of a name; the first kernel that has it is taken. Throws Failure if none has it.
-StallReport stall_report(const RunData& run, std::string_view kernel = {});
-// A row each; `by_line`: places instead of kernels.
-Table stall_table(const std::vector<StallRow>& rows, bool by_line);
+// `kernel`: a part of a name; the first kernel that has it is taken. Throws Failure if none has it. `instructions`: of this kernel, which
+// starts the disassembler.
+StallReport stall_report(const RunData& run, std::string_view kernel = {}, bool instructions = false);
+enum class StallsBy : uint8_t { Kernel, Line, Instruction };
+Table stall_table(const std::vector<StallRow>& rows, StallsBy by);
 std::string to_text(const StallReport& report);
 std::string to_json(const StallReport& report);
 // Why there are no samples and how to get them, for empty pages and tables. `said`: kXrayKey of the run.

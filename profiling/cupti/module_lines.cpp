@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "profiling/base/elf.h"
 #include "profiling/cupti/late_calls.h"
 
 namespace ws::prof {
@@ -58,6 +59,17 @@ ModuleLines::Place ModuleLines::line_of(uint64_t module, const std::string& func
   const std::unique_ptr<char, Freed> file(place.fileName), folder(place.dirName);
   if (place.lineNumber == 0 || !file) return {};
   return {path_of(folder.get(), file.get()), static_cast<int32_t>(place.lineNumber)};
+}
+
+// Only the function: a module of a library has megabytes of kernels that never ran.
+std::optional<ModuleLines::Code> ModuleLines::code_of(uint64_t module, const std::string& function) {
+  const std::string* cubin = find(module);
+  if (!cubin) return {};
+  const Elf elf(*cubin);
+  const Elf::Section* section = elf.section(".text." + function);
+  if (!section) return {};
+  const std::span<const char> content = elf.content(*section);
+  return Code{{content.data(), content.size()}, elf.compute()};
 }
 
 }  // namespace ws::prof

@@ -1,9 +1,10 @@
-// The code of the modules that a program loaded, to find the source line of an instruction.
+// The code of the modules that a program loaded, to find an instruction and its source line.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,11 @@ class ModuleLines {
   };
   // Can take a millisecond. Not from two threads at once.
   Place line_of(uint64_t module, const std::string& function, uint64_t offset);
+  struct Code {
+    std::string_view bytes;  // as long as this object
+    int compute = 0;
+  };
+  std::optional<Code> code_of(uint64_t module, const std::string& function);  // not from two threads at once
 
  private:
   const std::string* find(uint64_t module);

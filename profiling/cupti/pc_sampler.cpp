@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "profiling/base/clock.h"
+#include "profiling/base/elf.h"
 #include "profiling/cupti/late_calls.h"
 #include "profiling/cupti/refusal.h"
 #include "profiling/trace/kernel_names.h"
@@ -179,11 +180,28 @@ void PcSampler::disable() {
 
 void PcSampler::put(TraceContext& context, Sampled&& sampled) {
   SampledInstruction& one = sampled.counts;
+  if (passed_.emplace(one.module, sampled.function).second) put_code(context, one.module, sampled.function);
   const ModuleLines::Place place = modules_.line_of(one.module, sampled.function, one.offset);
   one.function = context.batch.id(context.batch.name(readable_kernel_name(sampled.function.c_str())));
   one.file = context.batch.id(context.batch.name(place.file));
   one.line = place.line;
   context.batch.sampled(one);
+}
+
+// The code of the function, and the lines of its instructions, also of those without samples.
+void PcSampler::put_code(TraceContext& context, uint64_t module, const std::string& function) {
+  constexpr size_t kMostBytes = size_t{1} << 20;
+  constexpr auto kMost = std::chrono::milliseconds(20);  // 4 to 14 µs an instruction; more in large modules
+  const auto code = modules_.code_of(module, function);
+  if (!code || code->bytes.size() > kMostBytes) return;
+  const NameId name = context.batch.id(context.batch.name(readable_kernel_name(function.c_str())));
+  context.batch.sampled(SampledCode{module, name, code->compute, std::string(code->bytes)});
+  const auto begin = std::chrono::steady_clock::now();
+  for (uint32_t offset = 0; offset < code->bytes.size() && std::chrono::steady_clock::now() - begin < kMost; offset += kInstructionBytes) {
+    const ModuleLines::Place place = modules_.line_of(module, function, offset);
+    if (place.line > 0)
+      context.batch.sampled(SampledInstruction{.module = module, .offset = offset, .line = place.line, .function = name, .file = context.batch.id(context.batch.name(place.file))});
+  }
 }
 
 void PcSampler::put(TraceContext& context, bool last) {
@@ -200,6 +218,7 @@ void PcSampler::put(TraceContext& context, bool last) {
     put(context, std::move(next));
   }
   const std::lock_guard lock(mutex_);
+  if (!windows_.empty()) passed_.clear();  // the next window may be of another recording
   for (SampledWindow window : std::exchange(windows_, {})) {
     window.begin = context.from_steady(window.begin), window.end = context.from_steady(window.end);
     context.batch.sampled(window);

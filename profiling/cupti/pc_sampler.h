@@ -8,8 +8,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "profiling/collectors/trace_context.h"
@@ -51,8 +53,10 @@ class PcSampler {
   void take(const Buffer& buffer);
   void disable();
   void put(TraceContext& context, Sampled&& sampled);
+  void put_code(TraceContext& context, uint64_t module, const std::string& function);
 
   ModuleLines modules_;
+  std::set<std::pair<uint64_t, std::string>> passed_;  // functions of this window whose code was passed on
   mutable std::mutex mutex_;  // guards what follows
   CUcontext context_ = nullptr;  // not nullptr: a window is open
   std::string refused_;

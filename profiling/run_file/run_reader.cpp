@@ -463,6 +463,14 @@ void RunFileReader::Impl::add_stalls(Trace& trace) {
     if (at != code.end()) at->second.samples[reason] += amount(row.integer(1));
   });
   for (const auto& [id, one] : code) trace.stalls.add(one);
+  if (db.has_table("sampled_functions"))
+    each_row("The sampled machine code", "sampled_functions", "module, function, compute, code", [&](Statement& row) {
+      guard("The sampled machine code", [&] {
+        std::string bytes = unpacked(row.blob(4));
+        budget.take(bytes.size());
+        trace.stalls.add(SampledCode{static_cast<uint64_t>(row.integer(1)), name(row.integer(2)), static_cast<int32_t>(small(row.integer(3), 999)), std::move(bytes)});
+      });
+    });
   each_row("The sampled windows", "sampled_windows", "begin, \"end\", first_step, end_step, period, samples, dropped, hidden", [&](Statement& row) {
     if (!possible(row.integer(1)) || !possible(row.integer(2)) || trace.stalls.windows().size() >= kMostIds) return;
     budget.take(kRowCopies * sizeof(SampledWindow));

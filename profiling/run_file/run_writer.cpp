@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 // Which parts of a trace are already in the file.
 struct Saved {
-  size_t names = 0, details = 1, ops = 1, counters = 0, sources = 0, memory = 0, windows = 0;
+  size_t names = 0, details = 1, ops = 1, counters = 0, sources = 0, memory = 0, windows = 0, functions = 0;
   uint64_t stalls = 0;  // changes of the samples
   std::vector<size_t> blocks;  // complete blocks, by track
   std::vector<size_t> points;  // points, by counter
@@ -49,6 +49,7 @@ class TraceSaver {
         memory_(db.prepare("INSERT INTO memory_data(first, last, count, data) VALUES(?, ?, ?, ?)")),
         window_(db.prepare("INSERT OR REPLACE INTO sampled_windows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")),
         code_(db.prepare("INSERT OR REPLACE INTO sampled_code VALUES(?, ?, ?, ?, ?, ?)")),
+        function_(db.prepare("INSERT OR REPLACE INTO sampled_functions VALUES(?, ?, ?, ?, ?)")),
         stall_(db.prepare("INSERT OR REPLACE INTO stalls VALUES(?, ?)")) {}
 
   void save(const Trace& trace) {
@@ -151,6 +152,10 @@ class TraceSaver {
       window_.run(saved_.windows, w.begin, w.end, w.first_step, w.end_step, w.period, static_cast<int64_t>(w.samples), static_cast<int64_t>(w.dropped),
                   static_cast<int64_t>(w.hidden));
     }
+    for (; saved_.functions < stalls.code().size(); ++saved_.functions) {
+      const SampledCode& code = stalls.code()[saved_.functions];
+      function_.run(saved_.functions, static_cast<int64_t>(code.module), static_cast<int64_t>(code.function), code.compute, Blob{quickly_packed(code.bytes)});
+    }
     for (size_t i = 0; i < stalls.instructions().size(); ++i) {
       const SampledInstruction& one = stalls.instructions()[i];
       code_.run(i, static_cast<int64_t>(one.module), static_cast<int64_t>(one.function), one.offset, static_cast<int64_t>(one.file), one.line);
@@ -159,7 +164,7 @@ class TraceSaver {
     }
   }
 
-  Statement name_, name_stack_, detail_, op_, stack_, track_, block_, data_, counter_, points_, source_, memory_, window_, code_, stall_;
+  Statement name_, name_stack_, detail_, op_, stack_, track_, block_, data_, counter_, points_, source_, memory_, window_, code_, function_, stall_;
   Saved saved_;
   std::unordered_map<std::shared_ptr<const CodeStack>, int64_t> stacks_;  // numbers in the file
 };

@@ -77,6 +77,8 @@ void check(TraceBatch& batch, std::span<const OpTag> ops, const ByteReader& from
   for (const SampledInstruction& one : batch.sampled)
     for (const NameId name : {one.function, one.file})
       if (static_cast<size_t>(name) >= batch.names.size()) from.fail("refers to a name that it lacks");
+  for (const SampledCode& code : batch.sampled_code)
+    if (static_cast<size_t>(code.function) >= batch.names.size()) from.fail("refers to a name that it lacks");
 }
 
 }  // namespace
@@ -108,6 +110,12 @@ std::string encode_batch(const TraceBatch& batch) {
   to.list(batch.sampled);
   to.list(batch.sampled_windows);
   to.value(batch.losses);
+  to.each(batch.sampled_code, [&to](const SampledCode& code) {
+    to.value(code.module);
+    to.value(code.function);
+    to.value(code.compute);
+    to.text(code.bytes);
+  });
   return to.take();
 }
 
@@ -215,6 +223,15 @@ TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {
   batch.sampled = from.list<SampledInstruction>("samples");
   batch.sampled_windows = from.list<SampledWindow>("samples");
   batch.losses = from.value<Losses>("losses");
+  const auto read_code = [&] {
+    SampledCode& code = batch.sampled_code.emplace_back();
+    code.module = from.value<uint64_t>("machine code");
+    code.function = from.value<NameId>("machine code");
+    code.compute = from.value<int32_t>("machine code");
+    code.bytes = from.text("machine code");
+  };
+  constexpr size_t kSmallest = 2 * sizeof(uint64_t) + sizeof(NameId) + sizeof(int32_t);
+  if (from.left() > 0) from.each(kSmallest, "machine code", read_code);  // older batches end before it
   from.expect_end();
   check(batch, ops, from);
   return batch;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace ws::prof {
 
@@ -95,6 +96,12 @@ void StallSamples::add(const SampledInstruction& more) {
   SampledInstruction& one = instructions_[static_cast<size_t>(known)];
   for (size_t i = 0; i < kStalls; ++i) one.samples[i] += more.samples[i];
   if (one.line == 0) one.line = more.line, one.file = more.file;
+}
+
+void StallSamples::add(SampledCode code) {
+  if (std::ranges::any_of(code_, [&](const SampledCode& known) { return known.module == code.module && known.function == code.function; })) return;
+  ++changes_;
+  code_.push_back(std::move(code));
 }
 
 void StallSamples::add(const SampledWindow& window) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -66,6 +67,14 @@ struct SampledInstruction {
   StallCounts samples{};
 };
 
+// The machine code of a function that has samples. A disassembler turns it into instructions.
+struct SampledCode {
+  uint64_t module = 0;
+  NameId function{};
+  int32_t compute = 0;  // compute capability that it was made for: 90
+  std::string bytes;    // from offset 0 on
+};
+
 // A stretch that was sampled, in ns of the trace.
 struct SampledWindow {
   int64_t begin = 0, end = 0;
@@ -79,15 +88,19 @@ struct SampledWindow {
 
 class StallSamples {
  public:
-  void add(const SampledInstruction& more);  // samples of one instruction are added up
+  // Samples of one instruction are added up. An instruction without samples is kept for its line.
+  void add(const SampledInstruction& more);
+  void add(SampledCode code);  // the first code of a function is kept
   void add(const SampledWindow& window);
   bool empty() const { return instructions_.empty() && windows_.empty(); }
   const std::vector<SampledInstruction>& instructions() const { return instructions_; }
+  const std::vector<SampledCode>& code() const { return code_; }
   const std::vector<SampledWindow>& windows() const { return windows_; }
   uint64_t changes() const { return changes_; }  // grows with each addition
 
  private:
   std::vector<SampledInstruction> instructions_;
+  std::vector<SampledCode> code_;
   std::vector<SampledWindow> windows_;
   LookUp places_;
   uint64_t changes_ = 0;

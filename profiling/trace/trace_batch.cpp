@@ -39,7 +39,7 @@ void append_memory(Trace& trace, TraceBatch& batch) {
 }  // namespace
 
 bool TraceBatch::empty() const {
-  return tracks.empty() && counters.empty() && memory.empty() && allocations.empty() && sampled.empty() && sampled_windows.empty() && losses.dropped_records == 0 &&
+  return tracks.empty() && counters.empty() && memory.empty() && allocations.empty() && sampled.empty() && sampled_code.empty() && sampled_windows.empty() && losses.dropped_records == 0 &&
          losses.invalid_records == 0 && losses.unjoined_kernels == 0;
 }
 
@@ -75,6 +75,10 @@ void append(Trace& trace, TraceBatch&& batch) {
   for (SampledInstruction& one : batch.sampled) {
     one.function = names[static_cast<size_t>(one.function)], one.file = names[static_cast<size_t>(one.file)];
     trace.stalls.add(one);
+  }
+  for (SampledCode& code : batch.sampled_code) {
+    code.function = names[static_cast<size_t>(code.function)];
+    trace.stalls.add(std::move(code));
   }
   for (const SampledWindow& window : batch.sampled_windows) trace.stalls.add(window);
   trace.losses.add(batch.losses);
@@ -275,6 +279,10 @@ TraceBatch whole_batch(const Trace& trace) {
   for (SampledInstruction one : trace.stalls.instructions()) {
     one.function = builder.id(builder.name(trace.name(one.function))), one.file = builder.id(builder.name(trace.name(one.file)));
     builder.sampled(one);
+  }
+  for (SampledCode code : trace.stalls.code()) {
+    code.function = builder.id(builder.name(trace.name(code.function)));
+    builder.sampled(std::move(code));
   }
   for (const SampledWindow& window : trace.stalls.windows()) builder.sampled(window);
   return builder.finish();

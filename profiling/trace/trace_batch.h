@@ -49,6 +49,7 @@ struct TraceBatch {
   std::vector<std::string> memory_sources;
   std::vector<StepAllocations> allocations;
   std::vector<SampledInstruction> sampled;
+  std::vector<SampledCode> sampled_code;
   std::vector<SampledWindow> sampled_windows;
   Losses losses;  // since the previous batch
 
@@ -97,6 +98,7 @@ class BatchBuilder {
   void memory(const MemoryEvent& event) { current_.memory.push_back(event); }
   void allocations(const StepAllocations& counts);
   void sampled(const SampledInstruction& samples) { current_.sampled.push_back(samples); }
+  void sampled(SampledCode code) { current_.sampled_code.push_back(std::move(code)); }
   void sampled(const SampledWindow& window) { current_.sampled_windows.push_back(window); }
   Losses& losses() { return current_.losses; }
 

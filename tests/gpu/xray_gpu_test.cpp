@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "profiling/analysis/stalls.h"
@@ -59,6 +60,22 @@ ordered_json row_of(const xray::Planted& planted, const StallRow& kernel, const 
           {"right", is_right(planted, kernel, own_line(lines))}, {"counts", counts}};
 }
 
+// Instructions have texts where nvdisasm is installed, and sum to their lines.
+void check_instructions(const Trace& trace, const std::string& kernel, const std::vector<StallRow>& lines) {
+  const std::vector<SampledCode> codes = code_of(trace, kernel);
+  ASSERT_EQ(codes.size(), 1u) << kernel;
+  const Disassembly text = disassembled(codes[0]);
+  const std::vector<StallRow> rows = stalls_by_instruction(trace, kernel, {text});
+  EXPECT_EQ(rows.size(), codes[0].bytes.size() / 16) << kernel << ": " << text.missing;
+  std::map<std::pair<std::string, int>, uint64_t> of_lines;
+  for (const StallRow& row : rows) of_lines[{row.file, row.line}] += row.samples;
+  for (const StallRow& line : lines) EXPECT_EQ((of_lines[{line.file, line.line}]), line.samples) << line.place();
+  for (const StallRow& row : rows) EXPECT_EQ(row.instruction.empty(), !text.missing.empty()) << kernel << " " << row.offset;
+  ordered_json listed;
+  for (const StallRow& row : rows) listed.push_back({row.offset, row.line, row.samples, row.instruction});
+  Xray::json()["instructions"][kernel] = {{"missing", text.missing}, {"compute", codes[0].compute}, {"rows", listed}};
+}
+
 TEST_F(Xray, FindsWhatIsPlanted) {
   Collector collector;
   Trace trace;
@@ -88,6 +105,7 @@ TEST_F(Xray, FindsWhatIsPlanted) {
     uint64_t of_lines = 0;
     for (const StallRow& line : lines) of_lines += line.samples;
     EXPECT_EQ(of_lines, at->samples) << planted.kernel;
+    check_instructions(trace, at->kernel, lines);
     rows.push_back(row_of(planted, *at, lines));
     right += rows.back()["right"].get<bool>();
   }

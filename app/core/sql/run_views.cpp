@@ -293,6 +293,20 @@ void list_stalls(const SqlRun& run, const AddRow& add) {
     }
 }
 
+// Starts the disassembler for each sampled kernel.
+void list_instructions(const SqlRun& run, const AddRow& add) {
+  const prof::Trace& trace = run.data.trace;
+  for (const prof::StallRow& kernel : prof::stalls_by_kernel(trace)) {
+    std::vector<prof::Disassembly> texts;
+    for (const prof::SampledCode& code : prof::code_of(trace, kernel.kernel)) texts.push_back(prof::disassembled(code));
+    for (const prof::StallRow& row : prof::stalls_by_instruction(trace, kernel.kernel, texts)) {
+      const auto reason = prof::main_reason(row);
+      add({kernel.kernel, whole(row.offset), text(row.file), known(row.line), text(row.place()), text(row.instruction), whole(row.samples),
+           reason ? SqlCell(prof::stall_name(reason->reason)) : SqlCell()});
+    }
+  }
+}
+
 const SqlColumn kRun{"run", "name of the run file, without its ending"};
 const SqlColumn kStart{"start_ns", "begin, ns on the clock of the run"}, kDuration{"duration_ns", "ns"};
 const SqlColumn kRank{"rank", "rank; null: the run has no ranks"}, kStep{"step", "number of the step, from 0; null: outside of steps", true};
@@ -331,6 +345,9 @@ std::vector<SqlView> make_views() {
        {kRun, {"kernel", "whole name"}, {"offset", "of the instruction in the kernel, bytes"}, {"file", "source file"}, {"line_number", "in the file"}, {"place", "my.cu:14"},
         {"reason", "global memory, barrier, …"}, {"grp", "waits for memory, waits for arithmetic, barrier, next instruction, issues"}, {"samples", "warps that were seen there"},
         {"module", "checksum of the machine code"}}, listed(list_stalls)},
+      {"instructions", "a row a machine instruction of a sampled kernel, also of those without samples",
+       {kRun, {"kernel", "whole name"}, {"offset", "in the kernel, bytes"}, {"file", "source file"}, {"line_number", "in the file"}, {"place", "my.cu:14"},
+        {"instruction", "as nvdisasm names it; null: it is not installed"}, {"samples", "warps that were seen there"}, {"reason", "why they wait most"}}, listed(list_instructions)},
       {"losses", "losses of training batches and of tests",
        {kRun, kStep, {"wall_s", "since the begin, s"}, {"of", "train or test"}, {"loss", "loss"}, {"accuracy", "0 to 1"}}, listed(list_losses)},
       {"counters", "points of counters: hardware counters, memory, values that a program logged",

@@ -107,6 +107,39 @@ TEST(Stalls, ATableIsPrintedWithItsLines) {
   EXPECT_EQ(json["windows"][0]["cycles"], 1024);
 }
 
+TEST(Stalls, InstructionsSumToTheirLinesAndToTheirKernel) {
+  const MadeStalls made;
+  Disassembly text{1, {}, {}};
+  for (const uint32_t offset : {0u, 16u, 32u, 48u, 64u}) text.instructions.push_back({offset, "FADD R" + std::to_string(offset), {}, 0});
+  for (const StallRow& kernel : stalls_by_kernel(made.run.trace)) {
+    const std::vector<StallRow> rows = stalls_by_instruction(made.run.trace, kernel.kernel, {text});
+    EXPECT_EQ(sum(rows), kernel.samples) << kernel.kernel;
+    std::map<std::pair<std::string, int>, uint64_t> of_lines;
+    for (const StallRow& row : rows) of_lines[{row.file, row.line}] += row.samples;
+    for (const StallRow& line : stalls_by_line(made.run.trace, kernel.kernel)) EXPECT_EQ((of_lines[{line.file, line.line}]), line.samples) << line.place();
+  }
+  const std::vector<StallRow> rows = stalls_by_instruction(made.run.trace, "bias_relu(float*)", {text});
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[2].offset, 32u);
+  EXPECT_EQ(rows[2].instruction, "FADD R32");
+  EXPECT_EQ(rows[4].samples, 0u);
+  EXPECT_EQ(rows[4].place(), "my.cu:18") << "an instruction without samples has its line";
+  EXPECT_EQ(stalls_by_line(made.run.trace, "bias_relu(float*)").size(), 3u) << "and adds no row of a line";
+}
+
+TEST(Stalls, TheReportHasInstructionsWhenTheyAreAskedFor) {
+  const MadeStalls made;
+  EXPECT_TRUE(stall_report(made.run, "bias").instructions.empty());
+  const StallReport report = stall_report(made.run, "library", true);
+  EXPECT_THAT(report.no_instructions, HasSubstr("keeps no machine code"));
+  EXPECT_THAT(to_text(report), HasSubstr("0x0000"));
+  const auto json = nlohmann::json::parse(to_json(stall_report(made.run, "bias", true)));
+  ASSERT_EQ(json["instructions"].size(), 5u);
+  EXPECT_EQ(json["instructions"][2]["offset"], 32);
+  EXPECT_EQ(json["instructions"][2]["line"], "my.cu:12");
+  EXPECT_EQ(json["instructions"][2]["barrier"], 200);
+}
+
 TEST(Stalls, ARunWithoutSamplesShowsHowToGetThem) {
   RunData run;
   EXPECT_THAT(to_text(stall_report(run)), HasSubstr("Not sampled yet"));

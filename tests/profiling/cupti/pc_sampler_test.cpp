@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "profiling/cupti/late_calls.h"
+#include "tests/support/made_cubin.h"
 
 namespace ws::prof {
 namespace {
@@ -133,6 +134,25 @@ TEST_F(Sampler, AWindowIsSampledAndRead) {
   const auto newer = std::ranges::find(trace.stalls.instructions(), 48u, &SampledInstruction::offset);
   ASSERT_NE(newer, trace.stalls.instructions().end());
   EXPECT_EQ(newer->samples[static_cast<size_t>(Stall::Other)], 4u) << "a reason of a newer GPU";
+}
+
+// The function's code is passed on once a window, with the lines of all its instructions.
+TEST_F(Sampler, TheCodeOfASampledFunctionIsKept) {
+  const std::string cubin = test::made_cubin();
+  cuptiGetCubinCrc.stand_in([](CUpti_GetCubinCrcParams* params) { params->cubinCrc = 77; return CUPTI_SUCCESS; });
+  cupti.samples = {{"first", 0, {{0, 3}}}, {"missing", 16, {{0, 1}}}};
+  sampler.modules().begin();
+  sampler.modules().loaded(cubin);
+  const Trace trace = window();
+  ASSERT_EQ(trace.stalls.code().size(), 1u);
+  EXPECT_EQ(trace.name(trace.stalls.code()[0].function), "first");
+  EXPECT_EQ(trace.stalls.code()[0].bytes, std::string(32, '\1'));
+  EXPECT_EQ(trace.stalls.code()[0].compute, 90);
+  std::vector<std::string> rows;
+  for (const SampledInstruction& one : trace.stalls.instructions())
+    rows.push_back(trace.name(one.function) + " " + std::to_string(one.offset) + " :" + std::to_string(one.line) + " " + std::to_string(sum_of(one.samples)));
+  EXPECT_THAT(rows, ::testing::UnorderedElementsAre("first 0 :10 3", "first 16 :11 0", "missing 16 :11 1"));
+  EXPECT_EQ(window().stalls.code().size(), 1u) << "the next recording has it too";
 }
 
 TEST_F(Sampler, SamplesOfTwoWindowsAddUp) {

@@ -400,6 +400,7 @@ std::vector<std::string> rows_of(const StallSamples& stalls, const Trace& trace)
   for (const SampledWindow& w : stalls.windows())
     for (const uint64_t number : {static_cast<uint64_t>(w.begin), static_cast<uint64_t>(w.end), uint64_t{w.first_step}, uint64_t{w.end_step}, uint64_t{w.period}, w.samples, w.dropped, w.hidden})
       rows.push_back(std::to_string(number));
+  for (const SampledCode& code : stalls.code()) rows.push_back(trace.name(code.function) + " " + std::to_string(code.module) + " " + std::to_string(code.compute) + " " + code.bytes);
   std::ranges::sort(rows);
   return rows;
 }
@@ -419,6 +420,7 @@ TEST_F(RunFile, AddsSamplesOfLaterWindows) {
   }
   const Trace back = RunFileReader(path).trace();
   EXPECT_EQ(back.stalls.windows().size(), 3u);
+  EXPECT_EQ(back.stalls.code().size(), 1u) << "once a function";
   EXPECT_EQ(rows_of(back.stalls, back), rows_of(whole.stalls, whole));
   EXPECT_EQ(sum_of(back.stalls.instructions()[0].samples), 3 * sum_of(MadeStalls().run.trace.stalls.instructions()[0].samples));
 }
@@ -435,6 +437,12 @@ TEST_F(RunFile, AFileWithoutSamplesOpensAndAnUnknownReasonIsOther) {
   for (const SampledInstruction& one : back.stalls.instructions()) all += sum_of(one.samples), other += one.samples[static_cast<size_t>(Stall::Other)];
   EXPECT_EQ(all, 1900u + 7);
   EXPECT_EQ(other, 7u);
+  Database(path, Database::Mode::Update).exec("UPDATE sampled_functions SET code = 'damaged'");
+  RunFileReader damaged(path);
+  EXPECT_TRUE(damaged.trace().stalls.code().empty());
+  EXPECT_FALSE(damaged.problems().empty());
+  Database(path, Database::Mode::Update).exec("DROP TABLE sampled_functions");
+  EXPECT_FALSE(RunFileReader(path).trace().stalls.empty()) << "a file of the version before";
   Database(path, Database::Mode::Update).exec("DROP TABLE stalls; DROP TABLE sampled_code; DROP TABLE sampled_windows");
   RunFileReader older(path);
   EXPECT_TRUE(older.trace().stalls.empty());

@@ -33,12 +33,22 @@ void draw_stall_bar(QPainter& painter, const QRectF& box, const prof::StallRow& 
   }
 }
 
+void draw_stall_cell(QPainter& painter, const QRect& cell, const prof::StallRow* row, uint64_t most) {
+  constexpr int kNumber = 52;
+  painter.fillRect(cell, stall_ground());
+  if (!row) return;
+  painter.setFont(number_font(11)), painter.setPen(stall_ink());
+  painter.drawText(cell.adjusted(0, 0, kNumber - cell.width(), 0), Qt::AlignRight | Qt::AlignVCenter, count_text(static_cast<int64_t>(row->samples)));
+  draw_stall_bar(painter, QRectF(cell).adjusted(kNumber + 6, 5, -6, -5), *row, most);
+}
+
 QString stall_share_text(uint64_t part, uint64_t whole) {
   return fixed_text(100.0 * static_cast<double>(part) / static_cast<double>(std::max<uint64_t>(whole, 1)), 1) + QStringLiteral(" %");
 }
 
 QString stall_tip(const prof::StallRow& row) {
-  QStringList parts{tr("line %1: %2 samples").arg(row.line).arg(count_text(static_cast<int64_t>(row.samples)))};
+  const QString place = row.instruction.empty() ? tr("line %1").arg(row.line) : QString::fromStdString(row.instruction);
+  QStringList parts{tr("%1: %2 samples").arg(place, count_text(static_cast<int64_t>(row.samples)))};
   const prof::StallGroupCounts groups = prof::by_group(row.counts);
   for (size_t g = 0; g < prof::kStallGroups; ++g)
     parts << QStringLiteral("%1: %2 · %3").arg(QString::fromUtf8(prof::stall_group_name(static_cast<prof::StallGroup>(g))), count_text(static_cast<int64_t>(groups[g])), stall_share_text(groups[g], row.samples));

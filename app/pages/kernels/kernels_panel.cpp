@@ -220,6 +220,7 @@ void KernelsPanel::buildTable(Pane* pane) {
 
 void KernelsPanel::setRun(Run* run) {
   if (run_ != run && run_) disconnect(run_, nullptr, this, nullptr);
+  if (run_ != run) texts_.clear(), disassembling_.drop();
   run_ = run;
   if (run) connect(run, &QObject::destroyed, this, [this] { setRun(nullptr); });
   if (run) connect(run, &Run::foldsChanged, this, &KernelsPanel::refresh, Qt::UniqueConnection);
@@ -448,15 +449,52 @@ void KernelsPanel::drillDown() {
 
 // The source of a kernel whose instructions were sampled, at the line with the most samples. False if its file is not known.
 bool KernelsPanel::showSamples(const prof::KernelRow& row) {
-  if (run_->trace.stalls.empty() || row.kind != prof::SpanKind::Kernel || by_ == prof::GroupBy::Line) return false;
+  if (run_->trace.stalls.empty() || row.kind != prof::SpanKind::Kernel || by_ == prof::GroupBy::Line) {
+    source_->setInstructions({}, {});
+    return false;
+  }
   std::vector<prof::StallRow> lines = prof::stalls_by_line(run_->trace, run_->trace.name(row.name));
+  const std::string& kernel = run_->trace.name(row.name);
+  const bool has_code = !prof::code_of(run_->trace, kernel).empty();
+  has_code ? showInstructions(kernel) : source_->setInstructions({}, {});
   const auto first = std::ranges::find_if(lines, [](const prof::StallRow& line) { return line.line > 0 && QFileInfo::exists(QString::fromStdString(line.file)); });
-  if (first == lines.end()) return false;
+  if (first == lines.end()) {
+    const prof::OpInfo* op = op_of(run_->trace, row.op);
+    if (!has_code || (op && prof::source_place(prof::line_of(*op)))) return false;  // the line that launches it
+    const auto named = std::ranges::find_if(lines, [](const prof::StallRow& line) { return line.line > 0; });
+    source_->setVisible(true);
+    source_->showNoSource(named == lines.end() ? std::string() : named->file);
+    return true;
+  }
   const prof::SourcePlace place{first->file, first->line};
   std::erase_if(lines, [&](const prof::StallRow& line) { return line.file != place.path; });
   source_->setVisible(true);
   source_->showLine(*run_, place, {}, 0, lines);
   return true;
+}
+
+// With offsets at once, and with their texts when the disassembler has ended.
+void KernelsPanel::showInstructions(const std::string& kernel) {
+  const std::vector<prof::SampledCode> codes = prof::code_of(run_->trace, kernel);
+  std::vector<prof::Disassembly> texts;
+  QString sentence;
+  for (const prof::SampledCode& code : codes) {
+    const auto known = texts_.find({code.module, code.function});
+    if (known == texts_.end()) continue;
+    texts.push_back(known->second);
+    if (!known->second.missing.empty()) sentence = QString::fromStdString(known->second.missing);
+  }
+  source_->setInstructions(prof::stalls_by_instruction(run_->trace, kernel, texts), sentence);
+  if (texts.size() == codes.size() || disassembling_.running()) return;
+  disassembling_.start(
+      [this, codes, kernel](const Job::Side& side) {
+        std::map<std::pair<uint64_t, prof::NameId>, prof::Disassembly> made;
+        for (const prof::SampledCode& code : codes) made[{code.module, code.function}] = prof::disassembled(code);
+        side.post([this, made] { texts_.insert(made.begin(), made.end()); });
+      },
+      [this](const QString& problem) {
+        if (problem.isEmpty()) drillDown();
+      });
 }
 
 void KernelsPanel::showSource(const prof::KernelRow& row, TimeRange range) {

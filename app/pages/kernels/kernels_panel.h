@@ -2,6 +2,8 @@
 #pragma once
 #include <QTableView>
 #include <QTimer>
+#include <map>
+#include <utility>
 
 #include "app/pages/kernels/source_view.h"
 #include "app/widgets/histogram.h"
@@ -9,6 +11,8 @@
 #include "app/widgets/table_model.h"
 #include "app/widgets/table_style.h"
 #include "app/workspace/focus.h"
+#include "app/workspace/job.h"
+#include "profiling/analysis/stalls.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/trace_stats.h"
 
@@ -61,6 +65,7 @@ class KernelsPanel : public QWidget {
   bool hasOtherWork() const;
   TimeRange lookedAt() const;
   bool showSamples(const prof::KernelRow& row);
+  void showInstructions(const std::string& kernel);
   void showSource(const prof::KernelRow& row, TimeRange range);
   void showInstances(std::vector<prof::FoundSpan> spans, bool own);
   void fillInstances(const prof::KernelRow& row, TimeRange range);
@@ -89,6 +94,8 @@ class KernelsPanel : public QWidget {
   bool calls_known_ = false;  // the rows have times with calls
   bool card_known_ = true;
   prof::GroupBy by_ = prof::GroupBy::Name;
+  std::map<std::pair<uint64_t, prof::NameId>, prof::Disassembly> texts_;  // by module and function
+  Job disassembling_;  // last, so that it ends first
 };
 
 }  // namespace ws::app

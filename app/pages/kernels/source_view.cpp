@@ -5,10 +5,12 @@
 #include <QLabel>
 #include <QPainter>
 #include <QScrollBar>
+#include <QSplitter>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
 #include "app/text/units.h"
+#include "app/widgets/instruction_view.h"
 #include "app/widgets/stall_bar.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
@@ -23,13 +25,7 @@ class StallDelegate final : public QStyledItemDelegate {
  public:
   StallDelegate(const SourceModel& model, QObject* parent) : QStyledItemDelegate(parent), model_(model) {}
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    constexpr int kNumber = 52;
-    painter->fillRect(option.rect, stall_ground());
-    const prof::StallRow* row = model_.stallsOf(index.row());
-    if (!row) return;
-    painter->setFont(number_font(11)), painter->setPen(stall_ink());
-    painter->drawText(option.rect.adjusted(0, 0, kNumber - option.rect.width(), 0), Qt::AlignRight | Qt::AlignVCenter, count_text(static_cast<int64_t>(row->samples)));
-    draw_stall_bar(*painter, QRectF(option.rect).adjusted(kNumber + 6, 5, -6, -5), *row, model_.mostSamples());
+    draw_stall_cell(*painter, option.rect, model_.stallsOf(index.row()), model_.mostSamples());
   }
 
  private:
@@ -78,7 +74,7 @@ QVariant SourceModel::headerData(int section, Qt::Orientation orientation, int r
   return section == Number ? tr("line") : tr("source");
 }
 
-SourceView::SourceView(QWidget* parent) : QWidget(parent), table_(new QTableView(this)), note_(new QLabel(this)) {
+SourceView::SourceView(QWidget* parent) : QWidget(parent), table_(new QTableView(this)), instructions_(new InstructionView(this)), note_(new QLabel(this)) {
   table_->setModel(&model_);
   style_table(*table_, tr("Source of the chosen kernel, with the time of each line"));
   table_->horizontalHeader()->setStretchLastSection(true);
@@ -87,7 +83,28 @@ SourceView::SourceView(QWidget* parent) : QWidget(parent), table_(new QTableView
   note_->setWordWrap(true), note_->setMargin(4), note_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
-  column->addWidget(note_), column->addWidget(table_, 1);
+  auto* parts = new QSplitter(Qt::Horizontal, this);
+  parts->addWidget(table_), parts->addWidget(instructions_);
+  parts->setChildrenCollapsible(false), parts->setSizes({340, 300});
+  column->addWidget(note_), column->addWidget(parts, 1);
+  instructions_->hide();
+  connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) { instructions_->showLine(shown_.path, model_.stallsOf(index.row()) ? index.row() + 1 : 0); });
+  connect(instructions_, &InstructionView::chosen, this, [this](const QString& file, int line) {
+    if (prof::same_file(file.toStdString(), shown_.path)) table_->setCurrentIndex(model_.index(line - 1, SourceModel::Text));
+  });
+}
+
+void SourceView::setInstructions(std::vector<prof::StallRow> rows, const QString& sentence) {
+  instructions_->setVisible(!rows.empty());
+  instructions_->setRows(std::move(rows), sentence);
+}
+
+void SourceView::showNoSource(const std::string& file) {
+  note_->setText(file.empty() ? tr("This code has no source lines. Compile it with -lineinfo to see them.")
+                              : tr("%1 is not on this machine: these are its instructions only.").arg(QString::fromStdString(file)));
+  note_->show();
+  table_->hide();
+  shown_ = {};
 }
 
 QString SourceView::note() const { return note_->isHidden() ? QString() : note_->text(); }

@@ -11,6 +11,7 @@ class QLabel;
 
 namespace ws::app {
 
+class InstructionView;
 class Run;
 
 class SourceModel : public QAbstractTableModel {
@@ -41,6 +42,10 @@ class SourceView : public QWidget {
   explicit SourceView(QWidget* parent = nullptr);
   // A note appears if the file is gone or was changed since it was recorded.
   void showLine(const Run& run, const prof::SourcePlace& place, std::map<int, int64_t> times, int64_t steps, const std::vector<prof::StallRow>& stalls = {});
+  // The instructions of the shown kernel, linked to its lines. No rows: hidden.
+  void setInstructions(std::vector<prof::StallRow> rows, const QString& sentence);
+  void showNoSource(const std::string& file);  // of a kernel that has instructions only; `file`: empty: not known
+  InstructionView* instructions() const { return instructions_; }
   QTableView* table() const { return table_; }
   QString note() const;
 
@@ -48,6 +53,7 @@ class SourceView : public QWidget {
   SourceModel model_;
   prof::SourcePlace shown_;
   QTableView* table_;
+  InstructionView* instructions_;
   QLabel* note_;
 };
 

@@ -6,8 +6,10 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
+#include <tuple>
 
 #include "app/pages/kernels/kernels_panel.h"
+#include "app/widgets/instruction_view.h"
 #include "app/widgets/theme.h"
 #include "profiling/trace/code_places.h"
 #include "tests/app/support/made_run.h"
@@ -52,6 +54,7 @@ class KernelsTest : public QObject {
   void statisticsAndOccupancyAreColumns();
   void graphsHaveRows();
   void theSourceOfASampledKernelIsShownWithItsSamples();
+  void linesAndInstructionsAreLinked();
   void theSourceOfAKernelIsShownWithTheTimeOfItsLines();
   void aLineHasTheTimeOfWhatItCalls();
 };
@@ -86,6 +89,55 @@ void KernelsTest::theSourceOfASampledKernelIsShownWithItsSamples() {
   QVERIFY(lines.index(39, SourceModel::Samples).data(Qt::ToolTipRole).toString().contains("waits for memory: 600"));
   QVERIFY(!lines.index(40, SourceModel::Samples).data().isValid());
   QVERIFY(!table.isColumnHidden(SourceModel::Samples) && table.isColumnHidden(SourceModel::Time));
+}
+
+// nvdisasm is a stand-in: line 40 has two instructions, line 42 one, and one belongs to no line.
+void KernelsTest::linesAndInstructionsAreLinked() {
+  QTemporaryDir folder;
+  const auto write = [&folder](const char* name, const QByteArray& text) {
+    QFile file(folder.filePath(name));
+    file.open(QIODevice::WriteOnly);
+    file.write(text), file.close();
+    file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+    return folder.filePath(name);
+  };
+  const QString source = write("my.cu", QByteArray("line\n").repeated(60));
+  write("nvdisasm", "#!/bin/sh\nfor i in 0 10 20 30; do echo \"        /*00$i*/  FADD R$i, R1, R2 ;\"; done\n");
+  const QByteArray path = qgetenv("PATH");
+  qputenv("PATH", folder.path().toUtf8() + ":" + path);
+  Kernels kernels;
+  auto& [run, focus, panel] = kernels;
+  run->created = QDateTime::currentDateTime().addSecs(60);
+  kernels.show();
+  const prof::NameId function = panel.rows()[0].name, file = run->trace.intern(source.toStdString());
+  for (const auto& [offset, line, count] : {std::tuple(0u, 40, 500u), {16u, 40, 0u}, {32u, 42, 100u}}) {
+    prof::SampledInstruction one{.module = 1, .offset = offset, .line = line, .function = function, .file = file};
+    one.samples[static_cast<size_t>(prof::Stall::GlobalMemory)] = count;
+    run->trace.stalls.add(one);
+  }
+  panel.table()->selectRow(0), panel.refresh();
+  QVERIFY2(panel.source()->instructions()->isHidden(), "a run of an older version keeps no code");
+  run->trace.stalls.add(prof::SampledCode{1, function, 90, std::string(64, '\1')});
+  panel.refresh();
+  InstructionView& view = *panel.source()->instructions();
+  QVERIFY(!view.isHidden());
+  QTRY_COMPARE(view.model().rowCount(), 4);
+  QCOMPARE(view.model().row(1).instruction, std::string("FADD R10, R1, R2"));
+  QCOMPARE(view.model().index(0, InstructionModel::Samples).data().toInt(), 500);
+  QVERIFY(view.model().index(0, InstructionModel::Samples).data(Qt::ToolTipRole).toString().contains("FADD R0, R1, R2: 500 samples"));
+  QVERIFY(view.title().contains("4 instructions"));
+  emit panel.source()->table()->clicked(panel.source()->table()->model()->index(39, SourceModel::Text));
+  QCOMPARE(view.model().rowCount(), 2);
+  QCOMPARE(view.title(), QString("line 40 · 2 instructions · 500 samples"));
+  emit panel.source()->table()->clicked(panel.source()->table()->model()->index(10, SourceModel::Text));
+  QCOMPARE(view.model().rowCount(), 4);
+  emit view.table()->clicked(view.model().index(2, InstructionModel::Text));
+  QCOMPARE(panel.source()->table()->currentIndex().row(), 41);
+  QVERIFY(QFile::remove(source));
+  panel.refresh();
+  QVERIFY2(panel.source()->note().contains("is not on this machine"), qPrintable(panel.source()->note()));
+  QVERIFY(!view.isHidden() && panel.source()->table()->isHidden());
+  qputenv("PATH", path);
 }
 
 void KernelsTest::theSourceOfAKernelIsShownWithTheTimeOfItsLines() {

@@ -2,6 +2,7 @@
 
 #include "engine/cpu/cpu_executor.h"
 #include "engine/own_kernels/kernel_check.h"
+#include "engine/own_kernels/triton_kernel.h"
 #include "profiling/base/failure.h"
 #ifdef WARPSIGHT_HAVE_CUDA
 #include "engine/cuda/executor/own_kernel_check.h"
@@ -30,6 +31,11 @@ own::KernelBuild build_own_kernel(const own::KernelContract& contract, const Own
   return cuda::build_own(contract, source, compute);
 }
 
+std::string first_kernel(const own::KernelContract& contract, own::KernelLanguage language) {
+  if (language == own::KernelLanguage::Ptx) return cuda::first_ptx(contract);
+  return language == own::KernelLanguage::Triton ? own::first_triton(contract) : own::first_version(contract);
+}
+
 OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const data::Dataset& data, const std::string& name,
                                   const OwnKernelSource& source, const OnLaunch& on_launch) {
   const size_t op = own::find_op(plan, name);
@@ -39,6 +45,10 @@ OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const da
 #else
 constexpr const char* kNoCuda = "This build has no CUDA support. Install the CUDA toolkit and build again.";
 own::KernelBuild build_own_kernel(const own::KernelContract&, const OwnKernelSource&, int) { throw Failure(kNoCuda); }
+std::string first_kernel(const own::KernelContract& contract, own::KernelLanguage language) {
+  if (language == own::KernelLanguage::Ptx) throw Failure(kNoCuda);
+  return language == own::KernelLanguage::Triton ? own::first_triton(contract) : own::first_version(contract);
+}
 OwnKernelVerdict check_own_kernel(const Plan&, const Model&, const data::Dataset&, const std::string&, const OwnKernelSource&,
                                   const OnLaunch&) {
   throw Failure(kNoCuda);

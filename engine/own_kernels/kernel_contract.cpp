@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string_view>
+#include <utility>
 
 #include "engine/own_kernels/own_kernel_verdict.h"
 #include "profiling/base/failure.h"
@@ -103,10 +105,6 @@ const char* slope_code(Activation activation) {
   return "";
 }
 
-std::string constant(const std::string& name, int64_t value) {
-  return "constexpr int " + name + " = " + std::to_string(value) + ";\n";
-}
-
 constexpr size_t kMostUpdates = 16;
 
 const char* kStepCode =
@@ -114,10 +112,9 @@ const char* kStepCode =
     "__device__ inline long long step_number(const step_t& s) { return s.clock[0] + s.offset; }  // the first step is 0\n"
     "__device__ inline float learning_rate(const step_t& s) { return s.rates[step_number(s) % s.capacity]; }\n";
 
-std::string window_constants(const Window& w) {
-  return constant("pictures", w.n) + constant("height", w.h) + constant("width", w.w) + constant("channels", w.c) +
-         constant("window_height", w.kh) + constant("window_width", w.kw) + constant("stride", w.stride) +
-         constant("padding", w.pad) + constant("out_height", w.oh) + constant("out_width", w.ow) + constant("out_channels", w.k);
+std::vector<std::pair<const char*, int64_t>> window_constants(const Window& w) {
+  return {{"pictures", w.n}, {"height", w.h}, {"width", w.w}, {"channels", w.c}, {"window_height", w.kh}, {"window_width", w.kw},
+          {"stride", w.stride}, {"padding", w.pad}, {"out_height", w.oh}, {"out_width", w.ow}, {"out_channels", w.k}};
 }
 
 // A buffer's name as a name in the source: "m.W1" becomes "m_W1", and a shadow "W1'" becomes "W1_shadow".
@@ -231,10 +228,15 @@ std::string KernelContract::signature() const {
   return (sines > 0 ? "sine" : std::string(to_string(op.kind))) + "(" + in + ") -> " + out;
 }
 
+std::string op_of_source(const std::string& text) {
+  for (const std::string_view begin : {std::string_view(kForOp), std::string_view("# For ")})
+    if (text.starts_with(begin)) return text.substr(begin.size(), text.find_first_of("\r\n") - begin.size());
+  return {};
+}
+
 void require_same_op(const KernelContract& contract, const OwnKernelSource& source) {
-  if (!source.text.starts_with(kForOp)) return;
-  const std::string line = source.text.substr(0, source.text.find_first_of("\r\n")), written_for = line.substr(std::string(kForOp).size());
-  if (written_for != contract.signature())
+  const std::string written_for = op_of_source(source.text);
+  if (!written_for.empty() && written_for != contract.signature())
     throw OwnKernelRefused(OwnKernelFault::OtherOp, source.file + " was written for " + written_for + ", and " + contract.op_name + " is now " +
                                                         contract.signature() + ". Choose another kernel or op, or the fusion it was written for.");
 }
@@ -245,14 +247,22 @@ std::string line_name(const std::string& file) {
   return name;
 }
 
+std::vector<NamedConstant> constants_of(const KernelContract& contract) {
+  std::vector<NamedConstant> all;
+  const auto add = [&all](const std::string& name, int64_t value) { all.push_back({name, std::to_string(value)}); };
+  for (const Operand& o : contract.operands) add(o.name + "_rows", o.rows), add(o.name + "_cols", o.cols);
+  if (contract.op.window.n > 0)
+    for (const auto& [name, value] : window_constants(contract.op.window)) add(name, value);
+  if (scales_gradient(contract.op)) all.push_back({"gradient_scale", formatted("{:.9e}", contract.gradient_scale), true});
+  if (contract.sines > 0) add("depth", contract.sines);
+  return all;
+}
+
 std::string prelude(const KernelContract& contract, const std::string& file) {
   std::string text = "#pragma nv_diag_suppress 177\n#define INFINITY __int_as_float(0x7f800000)\n";  // a constant need not be used
   if (has_half(contract)) text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
-  for (const Operand& o : contract.operands)
-    text += "using " + o.name + "_t = " + type_name(o.type) + ";\n" + constant(o.name + "_rows", o.rows) + constant(o.name + "_cols", o.cols);
-  if (contract.op.window.n > 0) text += window_constants(contract.op.window);
-  if (scales_gradient(contract.op)) text += formatted("constexpr float gradient_scale = {:.9e}f;\n", contract.gradient_scale);
-  if (contract.sines > 0) text += constant("depth", contract.sines);
+  for (const Operand& o : contract.operands) text += "using " + o.name + "_t = " + type_name(o.type) + ";\n";
+  for (const NamedConstant& c : constants_of(contract)) text += std::string("constexpr ") + (c.is_real ? "float " : "int ") + c.name + " = " + c.value + (c.is_real ? "f;\n" : ";\n");
   if (contract.takes_step()) text += kStepCode;
   text += std::string("__device__ inline float activation(float z) {\n") + activation_code(contract.op.activation) + "\n}\n";
   text += std::string("__device__ inline float activation_slope(float saved) {\n") + slope_code(contract.op.activation) + "\n}\n";

@@ -45,11 +45,19 @@ inline KernelContract contract_of(const Plan& plan, size_t op) { return contract
 // A first version names its op in its first line. Throws OwnKernelRefused if that is another op than this one.
 void require_same_op(const KernelContract& contract, const OwnKernelSource& source);
 
+// The op that a first version names in its first line; empty: it names none.
+std::string op_of_source(const std::string& text);
+// A constant that the source of every kernel for this op knows: "h_rows", "64".
+struct NamedConstant {
+  std::string name, value;
+  bool is_real = false;  // else an integer
+};
+std::vector<NamedConstant> constants_of(const KernelContract& contract);
 // The text in front of a person's source: types, shapes and the activation of this op. The source follows at line 1.
 // An update also gets `step_t step` as its last parameter, with which learning_rate(step) gives the rate.
 std::string line_name(const std::string& file);  // as the compiler names it in its messages
 std::string prelude(const KernelContract& contract, const std::string& file);
-inline constexpr const char* kForOp = "// For ";         // begins the first line of a first version; the signature follows
+inline constexpr const char* kForOp = "// For ";         // begins the first line of a first version ("# For " in Python); the signature follows
 inline constexpr const char* kEntry = "own_kernel";      // the name of the kernel
 inline constexpr const char* kLaunch = "ws_own_launch";  // int[3]: blocks, threads of a block, bytes of shared memory
 std::string ending();                                    // the text behind the source: where the launch geometry is read

@@ -68,6 +68,12 @@ std::string kernel_choices_text(const std::vector<KernelChoice>& choices) {
   return text;
 }
 
+KernelLanguage language_of(const std::string& file) {
+  return file.ends_with(".ptx") ? KernelLanguage::Ptx : file.ends_with(".py") ? KernelLanguage::Triton : KernelLanguage::Cuda;
+}
+
+bool is_kernel_file(const fs::path& file) { return file.extension() == ".cu" || language_of(file) != KernelLanguage::Cuda; }
+
 std::string version_of(const std::string& source) {
   std::string text;
   for (const char c : sha256(source).substr(0, kVersionLetters / 2)) text += formatted("{:02x}", static_cast<unsigned char>(c));

@@ -17,6 +17,10 @@ struct KernelChoice {
 std::vector<KernelChoice> kernel_choices(const std::string& text);  // of exec.kernels; throws Failure
 std::string kernel_choices_text(const std::vector<KernelChoice>& choices);
 
+enum class KernelLanguage : uint8_t { Cuda, Ptx, Triton };
+KernelLanguage language_of(const std::string& file);  // by its ending: .cu, .ptx, .py
+bool is_kernel_file(const std::filesystem::path& file);
+
 std::string version_of(const std::string& source);  // ten letters
 // The file as it is, in the current folder or in kernels_folder(); or the text that has the version. Throws Failure.
 OwnKernelSource read_source(const KernelChoice& choice);

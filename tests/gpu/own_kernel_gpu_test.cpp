@@ -1,7 +1,9 @@
 // Kernels of a person on the GPU: first versions agree with the built-in ops and train as they do; wrong ones are named.
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "engine/devices/own_kernels.h"
@@ -21,13 +23,13 @@ class OwnKernelsOnGpu : public testing::Test {
     spec.exec.fusion = fusion, spec.exec.precision = precision;
     return spec;
   }
-  OwnKernelVerdict check(const RunSpec& spec, const std::string& op, const std::string& text) const {
+  OwnKernelVerdict check(const RunSpec& spec, const std::string& op, const std::string& text, const std::string& file = "test.cu") const {
     const Model model = make_model(spec.model, data_.features, data_.outputs);
-    return check_own_kernel(compile(spec, model, 32).plan, model, data_, op, {"test.cu", text}, [](bool) {});
+    return check_own_kernel(compile(spec, model, 32).plan, model, data_, op, {file, text}, [](bool) {});
   }
-  std::string first(const RunSpec& spec, const std::string& op) const {
+  std::string first(const RunSpec& spec, const std::string& op, own::KernelLanguage language = own::KernelLanguage::Cuda) const {
     const Plan plan = compile(spec, make_model(spec.model, data_.features, data_.outputs), 32).plan;
-    return own::first_version(own::contract_of(plan, own::find_op(plan, op)));
+    return first_kernel(own::contract_of(plan, own::find_op(plan, op)), language);
   }
   std::vector<std::string> ops(const RunSpec& spec) const {
     return own::op_names(compile(spec, make_model(spec.model, data_.features, data_.outputs), 32).plan);
@@ -46,6 +48,83 @@ TEST_F(OwnKernelsOnGpu, EachFirstVersionAgreesWithItsOp) {
         ++checked;
       }
   EXPECT_GT(checked, 60);
+}
+
+TEST_F(OwnKernelsOnGpu, EachFirstVersionInPtxAgreesWithItsOp) {
+  int checked = 0;
+  for (Fusion fusion : kFusions)
+    for (Precision precision : {Precision::Fp32, Precision::Bf16}) {
+      const RunSpec s = spec(fusion, precision);
+      for (const std::string& op : ops(s)) {
+        const OwnKernelVerdict verdict = check(s, op, first(s, op, own::KernelLanguage::Ptx), "test.ptx");
+        EXPECT_TRUE(verdict.good()) << op << " " << to_string(fusion) << " " << to_string(precision) << ": " << verdict.sentence();
+        ++checked;
+      }
+    }
+  EXPECT_GT(checked, 30);
+}
+
+bool has_triton() { return std::system("${WARPSIGHT_PYTHON:-python3} -c 'import triton' 2>/dev/null") == 0; }
+
+// The first versions in Triton, by op; not of ops that have none.
+template <class Each>
+int each_in_triton(const std::vector<std::string>& ops, const std::function<std::string(const std::string&)>& first, Each each) {
+  int count = 0;
+  for (const std::string& op : ops) {
+    std::string text;
+    try {
+      text = first(op);
+    } catch (const Failure&) {
+      continue;
+    }
+    each(op, text), ++count;
+  }
+  return count;
+}
+
+TEST_F(OwnKernelsOnGpu, FirstVersionsInTritonAgreeWithTheirOps) {
+  if (!has_triton()) GTEST_SKIP() << "python3 has no Triton";
+  int checked = 0;
+  for (Precision precision : {Precision::Fp32, Precision::Bf16})
+    for (Activation activation : {Activation::Relu, Activation::Gelu}) {
+      RunSpec s = spec(Fusion::Off, precision);
+      s.model.activation = activation;
+      const auto write = [&](const std::string& op) { return first(s, op, own::KernelLanguage::Triton); };
+      checked += each_in_triton(ops(s), write, [&](const std::string& op, const std::string& text) {
+        try {
+          const OwnKernelVerdict verdict = check(s, op, text, "test.py");
+          EXPECT_TRUE(verdict.good()) << op << " " << to_string(precision) << ": " << verdict.sentence();
+        } catch (const Failure& problem) {
+          ADD_FAILURE() << op << ": " << problem.what();
+        }
+      });
+    }
+  EXPECT_GT(checked, 12);
+}
+
+// Kernels in PTX and in Triton train as the built-in ones, eager and in graphs.
+TEST_F(OwnKernelsOnGpu, PtxAndTritonTrainAsTheBuiltInKernels) {
+  for (const auto language : {own::KernelLanguage::Ptx, own::KernelLanguage::Triton}) {
+    const bool triton = language == own::KernelLanguage::Triton;
+    if (triton && !has_triton()) GTEST_SKIP() << "python3 has no Triton";
+    Training t{spec(Fusion::Off), data_};
+    t.epochs = 25;
+    const Outcome built_in = train_on_gpu(t);
+    std::vector<std::string> files;
+    each_in_triton(ops(t.spec), [&](const std::string& op) { return first(t.spec, op, language); }, [&](const std::string& op, const std::string& text) {
+      files.push_back(testing::TempDir() + "own" + std::to_string(files.size()) + (triton ? ".py" : ".ptx"));
+      std::ofstream(files.back()) << text;
+      t.spec.exec.kernels += op + "=" + files.back() + ";";
+    });
+    EXPECT_GE(files.size(), triton ? 6u : 12u);
+    for (Launch launch : kLaunches) {
+      t.spec.exec.launch = launch;
+      const Outcome own = train_on_gpu(t);
+      ASSERT_EQ(own.results.size(), 200u);
+      EXPECT_LT(distance(own, built_in, t), tolerance(Precision::Fp32)) << label(t.spec.exec);
+    }
+    for (const std::string& file : files) std::remove(file.c_str());
+  }
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -129,8 +129,10 @@ std::string starter_file(const Exercise& exercise) {
 
 Exercise exercise_of(const std::string& file) {
   std::istringstream lines(own::read_source({{}, file, {}}).text);
-  for (std::string line; std::getline(lines, line) && line.starts_with("//");)
+  for (std::string line; std::getline(lines, line) && (line.starts_with("//") || line.starts_with("#"));) {
+    if (line.starts_with("# ")) line.replace(0, 1, "//");  // a kernel in Triton
     if (line.starts_with(kExerciseLine)) return find_exercise(line.substr(kExerciseLine.size(), line.find(':') - kExerciseLine.size()));
+  }
   throw Failure(file + ": its first lines name no exercise. Begin with: warpsight exercise start NAME " + file);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 
 #include "engine/own_kernels/kernel_contract.h"
 #include "engine/own_kernels/kernel_versions.h"
@@ -15,26 +16,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string without_slashes(const std::string& comment) { return comment.starts_with("// ") ? comment.substr(3) : std::string(); }
+std::string without_mark(const std::string& comment) {
+  for (const std::string_view mark : {"// ", "# "})
+    if (comment.starts_with(mark)) return comment.substr(mark.size());
+  return {};
+}
 
 KernelFile described(const fs::path& path) {
   KernelFile file{path.filename(), path, {}, {}, {}};
   const OwnKernelSource source = own::read_source({{}, path, {}});
   file.version = own::version_of(source.text);
-  if (!source.text.starts_with(own::kForOp)) return file;
+  file.signature = own::op_of_source(source.text);
+  if (file.signature.empty()) return file;
   std::istringstream lines(source.text);
   std::string line;
   std::getline(lines, line);
-  file.signature = line.substr(std::string(own::kForOp).size());
   std::getline(lines, line);
-  file.meaning = without_slashes(line);
+  file.meaning = without_mark(line);
   return file;
 }
 
-std::string free_name(const std::string& stem) {
+std::string free_name(const std::string& stem, const std::string& ending = ".cu") {
   std::error_code error;
-  std::string name = stem + ".cu";
-  for (int number = 2; fs::exists(own::kernels_folder() / name, error); ++number) name = stem + "-" + std::to_string(number) + ".cu";
+  std::string name = stem + ending;
+  for (int number = 2; fs::exists(own::kernels_folder() / name, error); ++number) name = stem + "-" + std::to_string(number) + ending;
   return name;
 }
 
@@ -44,7 +49,7 @@ std::vector<KernelFile> kernel_files() {
   std::vector<KernelFile> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(own::kernels_folder(), error)) {
-    if (entry.path().extension() != ".cu" || !entry.is_regular_file(error)) continue;
+    if (!own::is_kernel_file(entry.path()) || !entry.is_regular_file(error)) continue;
     try {
       files.push_back(described(entry.path()));
     } catch (const Failure&) {  // an empty or unreadable file is no kernel
@@ -54,7 +59,7 @@ std::vector<KernelFile> kernel_files() {
   return files;
 }
 
-std::string new_kernel_name(const std::string& op) { return free_name(file_name_of(op)); }
+std::string new_kernel_name(const std::string& op, const std::string& ending) { return free_name(file_name_of(op), ending); }
 
 std::string kernel_path(const std::string& name) { return own::kernels_folder() / name; }
 
@@ -67,7 +72,7 @@ void write_new_kernel(const std::string& file, const std::string& text) {
 
 std::string add_kernel_file(const std::string& path) {
   const OwnKernelSource source = own::read_source({{}, path, {}});
-  const std::string name = free_name(file_name_of(fs::path(path).stem()));
+  const std::string name = free_name(file_name_of(fs::path(path).stem()), own::is_kernel_file(path) ? fs::path(path).extension().string() : ".cu");
   write_new_kernel(kernel_path(name), source.text);
   return name;
 }

@@ -1,4 +1,4 @@
-// The kernels of a person: .cu files in a folder, which runs and exercises name without a path.
+// The kernels of a person: .cu, .ptx and .py files in a folder, which runs and exercises name without a path.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct KernelFile {
 };
 std::vector<KernelFile> kernel_files();  // by name
 // A name that no file has yet, made from the op's: "bias_relu1.cu", "bias_relu1-2.cu".
-std::string new_kernel_name(const std::string& op);
+std::string new_kernel_name(const std::string& op, const std::string& ending = ".cu");
 std::string kernel_path(const std::string& name);  // in the folder
 void write_new_kernel(const std::string& file, const std::string& text);  // throws Failure if the file exists
 // Copies a file that somebody shared into the folder. Returns its name there. Throws Failure.

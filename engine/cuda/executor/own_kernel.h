@@ -5,6 +5,7 @@
 #include "engine/cuda/runtime/handles.h"
 #include "engine/cuda/kernels/kernels.h"
 #include "engine/own_kernels/kernel_build.h"
+#include "engine/own_kernels/kernel_versions.h"
 #include "engine/own_kernels/own_kernel_verdict.h"
 
 namespace ws::cuda {
@@ -26,13 +27,13 @@ class OwnKernel {
   std::string note() const;                         // "your kernel: 32 × 256 threads, 18 registers"
 
  private:
-  void read_launch();
-  void check_launch();
+  void check_launch(own::KernelLanguage language);
 
   own::KernelContract contract_;
   Handle<cudaLibrary_t, cudaLibraryUnload> library_;
   cudaKernel_t kernel_ = nullptr;
   int launch_[3] = {};  // blocks, threads, bytes of shared memory
+  int hidden_ = 0;       // parameters of Triton, which get nullptr
   int registers_ = 0, local_bytes_ = 0;
   double occupancy_ = 0;
 };

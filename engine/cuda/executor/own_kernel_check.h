@@ -9,8 +9,11 @@
 
 namespace ws::cuda {
 
-// Compiles for a compute capability such as 90. Needs no GPU. Its messages name lines of the person's file.
+// Compiles CUDA source, PTX or Triton, by the ending of the file, for a compute capability such as 90. Needs no GPU. Its messages name lines of the person's file.
 own::KernelBuild build_own(const own::KernelContract& contract, const OwnKernelSource& source, int compute);
+
+// The first version of the op as PTX, from its first version in CUDA. Needs no GPU.
+std::string first_ptx(const own::KernelContract& contract);
 
 // What the kernel is compared with, from the values of its operands.
 struct ExpectedResults {

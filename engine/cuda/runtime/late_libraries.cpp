@@ -12,7 +12,8 @@ namespace ws::cuda {
 namespace {
 
 std::string library_of(std::string_view function) {
-  return std::string(function.starts_with("nvrtc") ? "libnvrtc.so." : "libcublasLt.so.") + std::to_string(CUDART_VERSION / 1000);
+  const char* const name = function.starts_with("nvrtc") ? "libnvrtc.so." : function.starts_with("nvJitLink") ? "libnvJitLink.so." : "libcublasLt.so.";
+  return name + std::to_string(CUDART_VERSION / 1000);
 }
 
 }  // namespace

@@ -69,6 +69,44 @@ Compilation try_compile(const std::string& source, const char* file_name, const 
   return {cubin_of(program, failed), log_of(program.value)};
 }
 
+std::string compile_to_ptx(const std::string& source, const char* file_name, const std::vector<std::string>& options, const std::string& failed) {
+  const std::vector<const char*> words = pointers_to(options);
+  Program program;
+  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), file_name, 0, nullptr, nullptr));
+  NVRTC_CHECK(nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data()));
+  size_t size = 0;
+  NVRTC_CHECK(nvrtcGetPTXSize(program.value, &size));
+  std::string ptx(size, '\0');
+  NVRTC_CHECK(nvrtcGetPTX(program.value, ptx.data()));
+  ptx.resize(ptx.find('\0') == ptx.npos ? ptx.size() : ptx.find('\0'));
+  return ptx;
+}
+
+Compilation try_assemble(const std::string& ptx, const std::string& architecture) {
+  constexpr int kPtx = 2;  // NVJITLINK_INPUT_PTX
+  struct Link {
+    JitLink value = nullptr;
+    ~Link() {
+      if (value) nvJitLinkDestroy(&value);
+    }
+  } link;
+  const std::string arch = "-arch=" + architecture;
+  const char* options[] = {arch.c_str(), "-lineinfo"};
+  Compilation made;
+  size_t size = 0;
+  const bool good = nvJitLinkCreate(&link.value, 2, options) == 0 && nvJitLinkAddData(link.value, kPtx, ptx.c_str(), ptx.size() + 1, "kernel.ptx") == 0 &&
+                    nvJitLinkComplete(link.value) == 0 && nvJitLinkGetLinkedCubinSize(link.value, &size) == 0;
+  if (good) {
+    made.code.resize(size);
+    if (nvJitLinkGetLinkedCubin(link.value, made.code.data()) != 0) made.code.clear();
+  }
+  if (!made.code.empty()) return made;
+  if (!link.value || nvJitLinkGetErrorLogSize(link.value, &size) != 0) size = 0;
+  made.log.resize(size);
+  if (size == 0 || nvJitLinkGetErrorLog(link.value, made.log.data()) != 0) made.log = "the assembler does not know " + architecture;
+  return made;
+}
+
 std::string nvrtc_version() {
   int major = 0, minor = 0;
   nvrtcVersion(&major, &minor);

@@ -1,4 +1,4 @@
-// Compiles CUDA source at run time. Needs no GPU.
+// Compiles CUDA source and PTX at run time. Needs no GPU.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,6 +15,10 @@ struct Compilation {
   std::string log;
 };
 Compilation try_compile(const std::string& source, const char* file_name, const std::vector<std::string>& options);
+// CUDA source as PTX. Throws CallFailure.
+std::string compile_to_ptx(const std::string& source, const char* file_name, const std::vector<std::string>& options, const std::string& failed);
+// PTX as machine code for "sm_90a". `log` has the assembler's messages; without errors it is empty.
+Compilation try_assemble(const std::string& ptx, const std::string& architecture);
 std::string nvrtc_version();  // "13.0"
 
 }  // namespace ws::cuda

@@ -6,6 +6,7 @@
 
 #include <QEvent>
 #include <QHBoxLayout>
+#include <utility>
 
 #include "app/pages/kernel_editor/stall_margin.h"
 #include "app/text/qt_text.h"
@@ -57,6 +58,9 @@ CodeEditor::CodeEditor(QWidget* parent) : QWidget(parent), editor_(new QsciScint
   editor_->indicatorDefine(QsciScintilla::SquiggleIndicator, kWave);
   applyTheme();
   connect(editor_, &QsciScintilla::textChanged, this, &CodeEditor::edited);
+  connect(editor_, &QsciScintilla::cursorPositionChanged, this, [this, last = -1](int line, int) mutable {
+    if (std::exchange(last, line) != line) emit lineChosen(line + 1);
+  });
 }
 
 QString CodeEditor::text() const { return editor_->text(); }

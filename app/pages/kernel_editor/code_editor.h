@@ -34,6 +34,7 @@ class CodeEditor : public QWidget {
 
  signals:
   void edited();
+  void lineChosen(int line);  // the cursor stands there, from 1
 
  protected:
   void changeEvent(QEvent* event) override;

@@ -8,6 +8,7 @@
 #include "app/pages/one_run_page.h"
 #include "app/pages/plan/plan_panel.h"
 #include "app/text/qt_text.h"
+#include "engine/own_kernels/kernel_versions.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/whole_file.h"
 
@@ -23,7 +24,7 @@ QString selected_op(const Focus& focus) {
 }
 
 void share_copy(Workspace& workspace, KernelPanel& panel) {
-  const QString path = QFileDialog::getSaveFileName(&panel, QObject::tr("Save a copy of the kernel"), panel.file(), QObject::tr("CUDA source (*.cu)"));
+  const QString path = QFileDialog::getSaveFileName(&panel, QObject::tr("Save a copy of the kernel"), panel.file(), QObject::tr("Kernels (*.cu *.ptx *.py)"));
   if (path.isEmpty()) return;
   try {
     prof::write_whole(path.toStdString(), panel.code()->text().toStdString());
@@ -34,7 +35,7 @@ void share_copy(Workspace& workspace, KernelPanel& panel) {
 }
 
 bool take_file(Workspace& workspace, KernelPanel& panel, const QString& path) {
-  if (!path.endsWith(QStringLiteral(".cu"))) return false;
+  if (!own::is_kernel_file(path.toStdString())) return false;
   try {
     const std::string name = add_kernel_file(path.toStdString());
     workspace.bringToFront(&panel);

@@ -23,6 +23,7 @@
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "app/widgets/empty_words.h"
+#include "app/widgets/instruction_view.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
@@ -103,7 +104,7 @@ QWidget* KernelPanel::makeEditor() {
   auto* pane = new Pane(tr("Source"), this);
   pane->legend()->hide();
   files_ = new QComboBox(pane);
-  files_->setAccessibleName(tr("Your kernels")), files_->setToolTip(tr("Your kernels. Each one is a .cu file, which another editor may have open."));
+  files_->setAccessibleName(tr("Your kernels")), files_->setToolTip(tr("Your kernels. Each one is a file in CUDA (.cu), PTX (.ptx) or Triton (.py), which another editor may have open."));
   files_->setMinimumContentsLength(18);
   computes_ = new QComboBox(pane);
   computes_->setAccessibleName(tr("GPU to compile for"));
@@ -116,18 +117,35 @@ QWidget* KernelPanel::makeEditor() {
   check_ = new QPushButton(tr("Build and Check"), pane);
   check_->setToolTip(tr("Compares the kernel with the op on many shapes, in a process of its own (Ctrl+Enter)."));
   make_primary(*check_);
-  for (QWidget* option : std::initializer_list<QWidget*>{exercises_, files_, computes_, check_}) pane->addOption(option);
+  instructions_shown_ = new QPushButton(tr("Instructions"), pane);
+  instructions_shown_->setCheckable(true);
+  instructions_shown_->setToolTip(tr("Shows the machine instructions of the kernel beside its lines, with nvdisasm of the CUDA toolkit."));
+  for (QWidget* option : std::initializer_list<QWidget*>{exercises_, files_, computes_, instructions_shown_, check_}) pane->addOption(option);
   auto* body = new QWidget(pane);
   auto* column = new QVBoxLayout(body);
   column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
   stalls_ = new StallLegend(body);
-  code_ = new CodeEditor(body);
+  auto* parts = new QSplitter(Qt::Horizontal, body);
+  code_ = new CodeEditor(parts);
+  instructions_ = new InstructionView(parts);
+  parts->setChildrenCollapsible(false), parts->setStretchFactor(0, 1), parts->setSizes({520, 330});
+  instructions_->hide();
   state_ = label(body, 11);
   state_->setMargin(6);
-  column->addWidget(stalls_), column->addWidget(code_, 1), column->addWidget(state_);
+  column->addWidget(stalls_), column->addWidget(parts, 1), column->addWidget(state_);
   pane->setBody(body);
   connect(check_, &QPushButton::clicked, this, &KernelPanel::buildAndCheck);
-  connect(files_, &QComboBox::textActivated, this, &KernelPanel::openFile);
+  connect(instructions_shown_, &QPushButton::toggled, this, &KernelPanel::showInstructions);
+  connect(code_, &CodeEditor::lineChosen, this, [this](int line) {
+    if (!instructions_->isHidden()) instructions_->showLine(file_.toStdString(), line);
+  });
+  connect(instructions_, &InstructionView::chosen, this, [this](const QString& file, int line) {
+    if (prof::same_file(file.toStdString(), QFileInfo(file_).fileName().toStdString())) code_->goToLine(line);
+  });
+  connect(files_, &QComboBox::activated, this, [this](int index) {
+    const QVariant language = files_->itemData(index);
+    language.isValid() ? newIn(static_cast<own::KernelLanguage>(language.toInt())) : openFile(files_->itemText(index));
+  });
   connect(computes_, &QComboBox::activated, this, &KernelPanel::build);
   connect(exercises_, &QComboBox::activated, this, [this](int index) { openExercise(exercises_->itemData(index).toString()); });
   return pane;
@@ -272,7 +290,25 @@ void KernelPanel::fillFiles() {
   files_->clear();
   for (const KernelFile& file : kernel_files()) files_->addItem(text(file.name));
   if (files_->findText(file_) < 0 && !file_.isEmpty()) files_->addItem(file_);
+  files_->insertSeparator(files_->count());
+  for (const auto& [name, language] : {std::pair(tr("New in CUDA"), own::KernelLanguage::Cuda), {tr("New in PTX"), own::KernelLanguage::Ptx}, {tr("New in Triton"), own::KernelLanguage::Triton}})
+    files_->addItem(name, static_cast<int>(language));
   files_->setCurrentText(file_);
+}
+
+// A first version for the op, in a file that is not there yet.
+void KernelPanel::newIn(own::KernelLanguage language) {
+  fillFiles();
+  if (!plan_ || op_.empty()) return;
+  const char* const ending = language == own::KernelLanguage::Ptx ? ".ptx" : language == own::KernelLanguage::Triton ? ".py" : ".cu";
+  try {
+    const std::string first = first_kernel(own::contract_of(*plan_, own::find_op(*plan_, op_)), language);
+    chosen_ = true;
+    openText(text(new_kernel_name(op_, ending)), text(first));
+    build();
+  } catch (const Failure& problem) {
+    say(QString::fromUtf8(problem.what()), true);
+  }
 }
 
 void KernelPanel::openOp(const QString& op) {
@@ -413,8 +449,48 @@ void KernelPanel::takeBuild(const own::KernelBuild& build, double seconds) {
   if (warnings > 0) parts << (warnings == 1 ? tr("1 warning") : tr("%1 warnings").arg(warnings));
   if (!build.good() && used_) parts << tr("the last good kernel stays in use");
   state_->setText(parts.join(QStringLiteral(" · ")));
-  facts_ = build.facts;
+  facts_ = build.facts, code_built_ = build.code, entry_ = build.entry;
   showFacts(), showStalls();
+}
+
+void KernelPanel::showInstructions(bool shown) {
+  instructions_shown_->setChecked(shown);
+  instructions_->setVisible(shown);
+  fillInstructions();
+}
+
+// The run if it sampled this text, else the build, gives the instructions.
+void KernelPanel::fillInstructions() {
+  if (instructions_->isHidden()) return;
+  const std::string file = QFileInfo(file_).fileName().toStdString();
+  sampled_kernel_.clear();
+  if (run_ && !file.empty() && sampledThisText())
+    for (const prof::StallRow& row : prof::stalls_by_kernel(run_->trace))
+      if (sampled_kernel_.empty() && prof::same_file(row.file, file)) sampled_kernel_ = row.kernel;
+  if (sampled_kernel_.empty() && code_built_.empty()) return instructions_->setRows({}, tr("A build fills this."));
+  const std::vector<prof::SampledCode> codes = sampled_kernel_.empty() ? std::vector<prof::SampledCode>() : prof::code_of(run_->trace, sampled_kernel_);
+  std::string of(code_built_.begin(), code_built_.end());
+  if (!sampled_kernel_.empty()) {
+    of = sampled_kernel_;
+    for (const prof::SampledCode& code : codes) of += " " + std::to_string(code.module);
+  }
+  if (of == texts_of_) return disassembling_.running() ? void() : takeInstructions();
+  texts_of_ = of, texts_.clear();
+  disassembling_.drop();
+  disassembling_.start(
+      [this, codes, cubin = code_built_, entry = entry_, sampled = !sampled_kernel_.empty()](const Job::Side& side) {
+        std::vector<prof::Disassembly> texts;
+        for (const prof::SampledCode& code : codes) texts.push_back(prof::disassembled(code));
+        if (!sampled) texts.push_back(prof::disassembled(std::string_view(cubin.data(), cubin.size()), entry));
+        side.post([this, texts] { texts_ = texts; });
+      },
+      [this](const QString&) { takeInstructions(); });
+}
+
+void KernelPanel::takeInstructions() {
+  const QString missing = texts_.empty() ? QString() : text(texts_.front().missing);
+  if (!sampled_kernel_.empty() && run_) return instructions_->setRows(prof::stalls_by_instruction(run_->trace, sampled_kernel_, texts_), missing);
+  instructions_->setRows(texts_.empty() ? std::vector<prof::StallRow>() : prof::rows_of(texts_.front(), entry_), missing);
 }
 
 void KernelPanel::showFacts() {
@@ -559,6 +635,7 @@ bool KernelPanel::sampledThisText() const {
 
 // The samples of this file in the run. Another kernel's file has none.
 void KernelPanel::showStalls() {
+  fillInstructions();
   const std::vector<prof::StallRow> lines = run_ && !file_.isEmpty() ? prof::stalls_of_file(run_->trace, QFileInfo(file_).fileName().toStdString()) : std::vector<prof::StallRow>{};
   code_->setStalls(lines);
   if (!lines.empty() && !sampledThisText()) {

@@ -12,6 +12,8 @@
 #include "app/workspace/job.h"
 #include "app/workspace/run.h"
 #include "engine/own_kernels/kernel_build.h"
+#include "engine/own_kernels/kernel_versions.h"
+#include "profiling/analysis/stalls.h"
 
 class QCheckBox;
 class QComboBox;
@@ -23,6 +25,7 @@ namespace ws::app {
 
 class CodeEditor;
 class ExerciseStrip;
+class InstructionView;
 class OccupancyView;
 class Pane;
 class StallLegend;
@@ -59,6 +62,8 @@ class KernelPanel : public QWidget {
   const std::vector<ShapeResult>& results() const { return results_; }
   StepPathView* steps() const { return steps_; }
   StallLegend* legend() const { return stalls_; }
+  InstructionView* instructions() const { return instructions_; }
+  void showInstructions(bool shown);         // of the build, or of what the run sampled of this text
   bool busy() const { return building_.running() || checking_.running(); }
 
  protected:
@@ -89,6 +94,9 @@ class KernelPanel : public QWidget {
   void showUse();
   void showSteps();
   void showStalls();
+  void fillInstructions();
+  void takeInstructions();
+  void newIn(own::KernelLanguage language);
   bool sampledThisText() const;
   void switchTo(const std::string& kernels);
   std::string withKernel(bool used) const;  // exec.kernels with or without this one
@@ -105,26 +113,32 @@ class KernelPanel : public QWidget {
   std::string before_use_;   // exec.kernels before the switch, for undo
   bool cuda_ = false, good_ = false, used_ = false, chosen_ = false;  // chosen_: the op or the text is the person's choice
   std::optional<own::KernelFacts> facts_;
+  std::vector<char> code_built_;  // of facts_
+  std::string entry_;             // the kernel in it
+  std::string sampled_kernel_;    // whose instructions are shown; empty: the build's
+  std::string texts_of_;          // which code texts_ are of
+  std::vector<prof::Disassembly> texts_;
   std::vector<ShapeResult> results_;
   std::vector<std::string> checker_;
   std::optional<ExerciseResult> exercise_result_;
 
   CodeEditor* code_ = nullptr;
   StallLegend* stalls_ = nullptr;
+  InstructionView* instructions_ = nullptr;
   ExerciseStrip* strip_ = nullptr;
   OccupancyView* occupancy_ = nullptr;
   StepPathView* steps_ = nullptr;
   Pane *op_pane_ = nullptr, *check_pane_ = nullptr, *occupancy_pane_ = nullptr, *time_pane_ = nullptr, *steps_pane_ = nullptr;
   QComboBox *ops_ = nullptr, *files_ = nullptr, *computes_ = nullptr, *exercises_ = nullptr;
   QLabel *contract_ = nullptr, *state_ = nullptr, *verdict_ = nullptr, *facts_text_ = nullptr, *use_text_ = nullptr;
-  QPushButton *check_ = nullptr, *undo_ = nullptr;
+  QPushButton *check_ = nullptr, *undo_ = nullptr, *instructions_shown_ = nullptr;
   QCheckBox* use_ = nullptr;
   TableModel check_model_, time_model_;
   TableSorter check_sorter_, time_sorter_;
   QTableView *check_table_ = nullptr, *time_table_ = nullptr;
   QFileSystemWatcher watcher_;
   QTimer soon_, looks_;
-  Job building_, checking_;  // last, so that they end first
+  Job building_, checking_, disassembling_;  // last, so that they end first
 };
 
 }  // namespace ws::app

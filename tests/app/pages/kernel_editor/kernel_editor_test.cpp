@@ -14,6 +14,7 @@
 #include "app/pages/kernel_editor/stall_margin.h"
 #include "app/pages/kernel_editor/step_change.h"
 #include "app/pages/plan/plan_panel.h"
+#include "app/widgets/instruction_view.h"
 #include "app/widgets/stall_bar.h"
 #include "engine/devices/own_kernels.h"
 #include "engine/own_kernels/kernel_contract.h"
@@ -81,6 +82,8 @@ class KernelEditorTest : public QObject, FilledWindow {
 #endif
   void samplesStandBesideTheirLines();
   void withoutSamplesItShowsWhy();
+  void instructionsOfTheBuildStandBesideTheirLines();
+  void aKernelCanBeginInPtxOrTriton();
   void withoutAGpuItReportsIt();
   void theStepBeforeAndAfterIsShown();
   void planHasAButtonForTheOp();
@@ -288,6 +291,51 @@ void KernelEditorTest::samplesStandBesideTheirLines() {
   QVERIFY(!margin.isVisible());
   QCOMPARE(page.panel->legend()->text(), QString("The text has changed since it was sampled."));
   page.panel->setRun(nullptr);
+}
+
+// nvdisasm is a stand-in, which prints the instructions of lines 3 and 5.
+void KernelEditorTest::instructionsOfTheBuildStandBesideTheirLines() {
+  QTemporaryDir folder;
+  QFile program(folder.filePath("nvdisasm"));
+  QVERIFY(program.open(QIODevice::WriteOnly));
+  program.write("#!/bin/sh\ncat <<END\n.text.own_kernel:\n//## File \"my.cu\", line 3\n /*0000*/ LDG R1, [R2] ;\n /*0010*/ FADD R1, R1, R3 ;\n//## File \"my.cu\", line 5\n /*0020*/ EXIT ;\nEND\n");
+  program.close();
+  program.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+  const QByteArray path = qgetenv("PATH");
+  qputenv("PATH", folder.path().toUtf8() + ":" + path);
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  QTRY_VERIFY_WITH_TIMEOUT(!page.panel->busy() && page.panel->facts(), 20'000);
+  InstructionView& view = *page.panel->instructions();
+  QVERIFY(view.isHidden());
+  page.panel->showInstructions(true);
+  QTRY_COMPARE_WITH_TIMEOUT(view.model().rowCount(), 3, 20'000);
+  QCOMPARE(view.model().row(1).instruction, std::string("FADD R1, R1, R3"));
+  QCOMPARE(view.model().row(2).line, 5);
+  page.panel->showInstructions(false);
+  QVERIFY(view.isHidden());
+  qputenv("PATH", path);
+}
+
+// The list of files also begins a kernel in another language.
+void KernelEditorTest::aKernelCanBeginInPtxOrTriton() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  QComboBox& files = *page.panel->fileBox();
+  const auto choose = [&files](const QString& name) {
+    files.setCurrentIndex(files.findText(name));
+    emit files.activated(files.currentIndex());
+  };
+  choose("New in PTX");
+  QVERIFY2(page.panel->file().endsWith(".ptx"), qPrintable(page.panel->file()));
+  QVERIFY(page.panel->code()->text().contains(".visible .entry own_kernel("));
+  QTRY_VERIFY_WITH_TIMEOUT(!page.panel->busy() && page.panel->facts() && page.panel->facts()->has_kernel, 20'000);
+  page.panel->openOp("bias relu1");
+  choose("New in Triton");
+  QVERIFY2(page.panel->file().endsWith(".py"), qPrintable(page.panel->file()));
+  QVERIFY(page.panel->code()->text().contains("@triton.jit"));
 }
 
 void KernelEditorTest::withoutSamplesItShowsWhy() {

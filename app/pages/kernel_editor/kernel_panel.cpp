@@ -117,10 +117,7 @@ QWidget* KernelPanel::makeEditor() {
   check_ = new QPushButton(tr("Build and Check"), pane);
   check_->setToolTip(tr("Compares the kernel with the op on many shapes, in a process of its own (Ctrl+Enter)."));
   make_primary(*check_);
-  instructions_shown_ = new QPushButton(tr("Instructions"), pane);
-  instructions_shown_->setCheckable(true);
-  instructions_shown_->setToolTip(tr("Shows the machine instructions of the kernel beside its lines, with nvdisasm of the CUDA toolkit."));
-  for (QWidget* option : std::initializer_list<QWidget*>{exercises_, files_, computes_, instructions_shown_, check_}) pane->addOption(option);
+  for (QWidget* option : std::initializer_list<QWidget*>{exercises_, files_, computes_, check_}) pane->addOption(option);
   auto* body = new QWidget(pane);
   auto* column = new QVBoxLayout(body);
   column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
@@ -132,7 +129,13 @@ QWidget* KernelPanel::makeEditor() {
   instructions_->hide();
   state_ = label(body, 11);
   state_->setMargin(6);
-  column->addWidget(stalls_), column->addWidget(parts, 1), column->addWidget(state_);
+  instructions_shown_ = new QPushButton(tr("Instructions"), body);
+  instructions_shown_->setCheckable(true);
+  instructions_shown_->setToolTip(tr("Shows the machine instructions of the kernel beside its lines, with nvdisasm of the CUDA toolkit."));
+  auto* below = new QHBoxLayout;
+  below->setContentsMargins(0, 2, 6, 2);
+  below->addWidget(state_, 1), below->addWidget(instructions_shown_);
+  column->addWidget(stalls_), column->addWidget(parts, 1), column->addLayout(below);
   pane->setBody(body);
   connect(check_, &QPushButton::clicked, this, &KernelPanel::buildAndCheck);
   connect(instructions_shown_, &QPushButton::toggled, this, &KernelPanel::showInstructions);

@@ -23,6 +23,13 @@ bool begins_instruction(std::string_view code) {
   return code.find(':') == code.npos || code.find(':') > code.find_first_of(" \t");  // no label
 }
 
+// The assembler refuses other letters, in comments too.
+std::string in_ascii(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) > 127) c = '?';
+  return text;
+}
+
 // The compiler writes it as bytes.
 std::string launch_line(const KernelFacts& launch) {
   return formatted(".visible .global .align 4 .u32 {}[3] = {{{}, {}, {}}};  // blocks, threads, bytes of dynamic shared memory", kLaunch, launch.blocks,
@@ -41,7 +48,7 @@ std::string comments_in(const std::string& cuda) {
 }  // namespace
 
 std::string with_ptx_lines(const std::string& ptx, const std::string& file) {
-  if (ptx.find(".loc") != ptx.npos) return ptx;
+  if (ptx.find(".loc") != ptx.npos) return in_ascii(ptx);
   std::istringstream lines(ptx);
   std::string text;
   int number = 0, depth = 0;
@@ -54,7 +61,7 @@ std::string with_ptx_lines(const std::string& ptx, const std::string& file) {
     if (!code.empty()) fresh = std::string_view(";{}:").find(code.back()) != std::string_view::npos;
     text += line + "\n";
   }
-  return text + ".file 1 \"" + line_name(file) + "\"\n";
+  return in_ascii(text + ".file 1 \"" + line_name(file) + "\"\n");
 }
 
 std::string first_ptx(const KernelContract& contract, const std::string& compiled, const KernelFacts& launch) {

@@ -161,6 +161,7 @@ TEST(PtxSource, EachInstructionGetsItsLine) {
   EXPECT_THAT(lines, HasSubstr("\nagain:\n"));
   EXPECT_THAT(lines, ::testing::EndsWith("}\n.file 1 \"my.ptx\"\n"));
   EXPECT_EQ(own::with_ptx_lines(lines, "my.ptx"), lines) << "lines of a compiler stay";
+  EXPECT_THAT(own::with_ptx_lines("// x·W\n" + ptx, "my.ptx"), HasSubstr("// x??W\n")) << "the assembler takes no other letters";
 }
 
 TEST(TritonSource, AFirstVersionNamesItsOpOrItsLimit) {

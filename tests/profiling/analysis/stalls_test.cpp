@@ -67,7 +67,7 @@ TEST(Stalls, LinesOfAFileAreInOrder) {
     EXPECT_EQ(lines[2].line, 18);
   }
   MadeStalls inlined;
-  inlined.add("bias_relu(float*)", 1, "/toolkit/math.h", 64, 99, {{Stall::MathPipe, 70}});
+  inlined.add("bias_relu(float*)", 1, "/toolkit/math.h", 96, 99, {{Stall::MathPipe, 70}});
   const std::vector<StallRow> lines = stalls_of_file(inlined.run.trace, "my.cu");
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0].line, 0);

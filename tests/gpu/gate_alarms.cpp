@@ -1,6 +1,7 @@
 // How often the gate sees a difference where there is none, with times of this machine's GPU: each gate compares a network with
 // itself, bound twice. Prints a line a gate.
 //   gate_alarms [OUT.json] [gates] [percent by which the second one's times are longer]
+#include <algorithm>
 #include <cstdlib>
 
 #include "app/core/gate/gate.h"
@@ -23,9 +24,12 @@ std::vector<Case> all_cases() {
   return {{"graph", network({128}, 64, Precision::Tf32)}, {"eager", eager(Allocator::Arena)}, {"direct allocation", eager(Allocator::Direct)}, {"pinned rows", pinned}, {"large batch", network({1024, 1024}, 4096, Precision::Bf16)}};
 }
 
+// A difference that is as large as the limit is neither within it nor beyond.
+double limit_for(double planted) { return planted > 0 ? std::min(kUsualLimit, planted / 2) : kUsualLimit; }
+
 Json gate_row(const std::string& name, TimedCase& first, TimedCase& second, double planted, unsigned seed) {
   const auto measure = [&](bool b) { return app::GateMeasurement{(b ? second : first).measure(kSecondsEach) * (b ? 1 + planted : 1), 0, {}}; };
-  const app::GateResult result = app::run_gate({.seed = seed}, measure, prof::steady_seconds);
+  const app::GateResult result = app::run_gate({.limit = limit_for(planted), .seed = seed}, measure, prof::steady_seconds);
   const Json whole = Json::parse(app::to_json(result));
   Json row{{"case", name}, {"first_us", result.median_a}, {"second_us", result.median_b}};
   for (const char* key : {"verdict", "change", "pairs", "used", "left_out"}) row[key] = whole[key];
@@ -38,7 +42,7 @@ int run(const std::string& out, int gates, double planted) {
     std::printf("%s\n", device.why_not.c_str());
     return 0;
   }
-  Json report{{"gpu", device.name}, {"gates", gates}, {"planted", planted}};
+  Json report{{"gpu", device.name}, {"gates", gates}, {"planted", planted}, {"limit", limit_for(planted)}};
   std::map<std::string, int> verdicts;
   const std::vector<Case> cases = all_cases();
   for (const Case& c : cases) {

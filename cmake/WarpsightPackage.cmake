@@ -1,7 +1,7 @@
 # cmake --install. cmake/deb, cmake/folder and cmake/wheel pack what it gives.
 include(GNUInstallDirs)
 if(WARPSIGHT_HAVE_APP)
-  install(TARGETS warpsight-window)
+  install(TARGETS warpsight-window RUNTIME OPTIONAL)  # the wheel is packed from a build without it
   install(FILES ${PROJECT_SOURCE_DIR}/resources/warpsight.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
   install(FILES ${PROJECT_SOURCE_DIR}/resources/icons/warpsight.svg
     DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)

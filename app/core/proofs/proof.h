@@ -38,7 +38,7 @@ struct ProofOptions {
   double seconds = 0.3;  // of each training
   int rounds = 3;        // trainings of each side that count, in turn
 };
-// Records both, in turn, at the same trace level; predicts the second from each recording of the first. Throws Failure if a
+// Records both, in turn; predicts the second from each recording of the first. Throws Failure if a
 // training fails or the edits are no choices.
 Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset& data, const ProofOptions& options = {});
 

@@ -5,6 +5,7 @@
 
 #include "datasets/dataset.h"
 #include "engine/plan/run_spec.h"
+#include "profiling/collectors/collector.h"
 #include "profiling/recording/record_environment.h"
 #include "profiling/trace/run_data.h"
 
@@ -13,7 +14,7 @@ namespace ws::app {
 // Throws Failure if the program fails or nothing of it was recorded. `name`: what to call it then.
 prof::RunData recorded_once(const std::vector<std::string>& command, const std::string& name, prof::RecordOptions options = {});
 
-// A training with full tracing that ends after so many seconds. Throws Failure if it fails.
-prof::RunData recorded_training(RunSpec spec, const data::Dataset& data, double seconds);
+// A training that ends after so many seconds. Throws Failure if it fails.
+prof::RunData recorded_training(RunSpec spec, const data::Dataset& data, double seconds, prof::TraceLevel level = prof::TraceLevel::Full);
 
 }  // namespace ws::app

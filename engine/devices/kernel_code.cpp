@@ -50,10 +50,7 @@ bool must_compile(const RunSpec& spec, const DeviceInfo& device) {
 
 }  // namespace
 
-bool driver_compiles_for(const std::string& compute) {
-  const char* const forced = std::getenv("CUDA_FORCE_PTX_JIT");
-  return (forced && std::string(forced) == "1") || !has_code_for(compute);
-}
+bool driver_compiles_for(const std::string& compute) { return !has_code_for(compute); }
 
 std::string compile_notice(const RunSpec& spec, const DeviceInfo& device) {
   if (!must_compile(spec, device)) return {};

@@ -8,8 +8,7 @@
 
 namespace ws {
 
-// True if this build has no machine code for GPUs of this compute capability, such as "9.0". CUDA_FORCE_PTX_JIT=1, with
-// which the driver compiles always, counts as well.
+// True if this build has no machine code for GPUs of this compute capability, such as "9.0".
 bool driver_compiles_for(const std::string& compute);
 
 // The sentence for a training with these choices; empty if nothing must be compiled any more.

@@ -11,7 +11,7 @@
 namespace ws::test {
 namespace {
 
-constexpr double kSecondsEach = 0.01;
+constexpr double kSecondsEach = 0.03;
 
 std::vector<Case> all_cases() {
   const auto eager = [](Allocator allocator) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
@@ -34,7 +35,8 @@ namespace {
 ProgramSender* g_recorder = nullptr;            // never destroyed, because the program may end in any way
 std::atomic<ProgramSender*> g_usable{nullptr};  // nullptr in a forked child
 std::atomic<bool> g_forked{false};
-std::mutex g_begin;
+std::timed_mutex g_begin;
+std::atomic<pid_t> g_beginning{0};  // the process that holds it
 
 std::string environment(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
@@ -53,7 +55,14 @@ void note_python_without_hook(ProgramSender& sender) {
                             "with python -I or -E.");
 }
 
+// The program may end while another thread begins its recording: without this, the run would say that it was killed.
+void wait_until_begun() {
+  constexpr auto kMost = std::chrono::milliseconds(700);
+  if (g_beginning == getpid()) const std::unique_lock begun(g_begin, kMost);
+}
+
 void finish_at_exit() {
+  wait_until_begun();
   ProgramSender* sender = recorder();
   if (!sender) return;
   try {
@@ -67,6 +76,7 @@ void finish_at_exit() {
 
 // Only such a handler gets the status.
 void note_status(int status, void*) {
+  wait_until_begun();
   if (ProgramSender* sender = recorder()) sender->notes().fact(kExitStatusKey, std::to_string(status & 0xff));
 }
 
@@ -113,6 +123,7 @@ void begin(bool by_driver) {
   std::string path;
   with_own_files([&] { path = claim_file(wanted); });
   if (path.empty()) return;
+  finish_when_it_exits();
   std::string name = environment(kRecordName, "recorded program");
   if (const std::string rank = rank_text(); !rank.empty())
     name += " · " + rank;
@@ -158,6 +169,10 @@ bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 void begin_recording(bool by_driver) {
   if (in_forked_child()) return;
   const std::lock_guard lock(g_begin);
+  g_beginning = getpid();
+  struct Begun {
+    ~Begun() { g_beginning = 0; }
+  } const begun;
   const OwnThreads unsampled;
   if (!g_recorder)
     begin(by_driver);

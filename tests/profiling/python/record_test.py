@@ -1619,6 +1619,19 @@ class Strange(Recorded):
             self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
             self.assertEqual("this Python ignores PYTHONPATH" in done.stderr, named, done.stderr)
 
+    def test_a_program_that_ends_while_its_recording_begins(self):
+        slow = self.write("writer.sh", f"#!/bin/sh\nsleep 0.3\nexec \"$(cat '{self.folder}/writer.txt')\" \"$@\"\n")
+        os.chmod(slow, 0o755)
+        text = (
+            "import ctypes, os, sys, threading, time\nopen('writer.txt', 'w').write(os.environ['WARPSIGHT_RECORD_WRITER'])\n"
+            f"os.putenv('WARPSIGHT_RECORD_WRITER', {slow!r})\nlibrary = ctypes.CDLL(os.environ['WARPSIGHT_RECORD_LIBRARY'])\n"
+            "threading.Thread(target=library.InitializeInjection, daemon=True).start()\ntime.sleep(0.05)\nsys.exit(3)\n"
+        )
+        done = self.record([PYTHON, "-I", self.write("short.py", text)])
+        self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+        self.assertNotIn("was killed", done.stderr)
+        self.assertIn("recorded in r.wsrun", done.stderr)
+
     def test_frames_that_cannot_be_read_are_said_once(self):
         # An interpreter of an unknown version: its frames are elsewhere.
         text = "import sys\nsys.version_info = (3, 99, 0)\nimport time, warpsight\nwarpsight.log(loss=1.0)\nend = time.time() + 0.5\nwhile time.time() < end: pass\nprint('end')\n"

@@ -188,17 +188,16 @@ std::string how_to_join(const std::string& path, const std::string& shown) {
 
 // Prints what was recorded, and how to look at it. A program without GPU work has its host's time only.
 std::string conclusion(const std::vector<std::string>& paths, const RecordArguments& a) {
+  const auto shown = [&a](const std::string& path) { return (std::filesystem::path(a.out).parent_path() / std::filesystem::path(path).filename()).string(); };
   if (paths.size() == 1)
-    return "recorded in " + a.out + (a.replaces ? " (replaces an earlier recording): " : ": ") + contents(paths[0], a) + "\nto look at it: warpsight stats " + shell_word(a.out) +
-           (prof::read_run_summary(paths[0]).extra.contains("cpu_only") ? " --by host" : "") + ", or open it in the window" + how_to_join(paths[0], a.out);
+    return "recorded in " + shown(paths[0]) + (a.replaces ? " (replaces an earlier recording): " : ": ") + contents(paths[0], a) + "\nto look at it: warpsight stats " +
+           shell_word(shown(paths[0])) + (prof::read_run_summary(paths[0]).extra.contains("cpu_only") ? " --by host" : "") + ", or open it in the window" +
+           how_to_join(paths[0], shown(paths[0]));
   const bool attempts = std::ranges::any_of(paths, [](const std::string& path) { return prof::read_run_summary(path).extra.contains(prof::kRestartKey); });
   std::string text = attempts ? "The launcher has started all ranks anew. Each attempt is a run of its own:"
                               : "recorded " + std::to_string(paths.size()) + " processes, each in a file of its own:";
-  for (const std::string& path : paths) {
-    const auto shown = std::filesystem::path(a.out).parent_path() / std::filesystem::path(path).filename();
-    text += "\n" + shown.string() + " (" + process_of(path) + "): " + contents(path, a);
-  }
-  return text + "\nto look at one: warpsight stats " + shell_word(a.out) + ", or open them in the window";
+  for (const std::string& path : paths) text += "\n" + shown(path) + " (" + process_of(path) + "): " + contents(path, a);
+  return text + "\nto look at one: warpsight stats " + shell_word(shown(paths[0])) + ", or open them in the window";
 }
 
 std::string nothing_recorded(const RecordArguments& a, int exit_status) {
@@ -299,6 +298,8 @@ int record(RecordArguments a) {
   prof::RecordedProgram run(a.command, a.out, options_of(a));
   const prof::IgnoreInterrupt ignore;
   const int status = watch(run, a.live);
+  for (const std::string& path : run.foreign())
+    std::fprintf(stderr, "warpsight: %s is another file now: it was moved there during the recording. It stays as it is.\n", printable(path).c_str());
   if (!run.recorded()) {  // the exit status is the program's all the same
     const std::string why = run.began() ? "Nothing was recorded. The reason stands above." : nothing_recorded(a, status);
     std::fprintf(stderr, "warpsight: %s\n", printable(why).c_str());

@@ -20,6 +20,7 @@
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
+#include "profiling/formats/join_ranks.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/run_file/run_file.h"
 
@@ -48,6 +49,7 @@ struct Job {
   bool new_folder = false;   // the name was not given: it must not be the folder of another run
   int64_t steps_done = 0;
   TrainOptions options;
+  bool file_kept = false;  // set once it has trained: the run file is whole, and still the one that it wrote
 };
 
 Job resumed_job(const TrainArguments& a) {
@@ -292,7 +294,9 @@ void join_traces(const std::string& run_file, int ranks) {
           "The trace of rank %d is not here. If its host has %s, join it: warpsight convert FILES… joined.wsrun\n",
           rank, printable(file).c_str());
   }
-  if (files.size() > 1) prof::fold_processes(files);
+  if (files.size() < 2) return;
+  if (prof::ranks_of_one_program(files)) return prof::fold_processes(files);
+  std::fprintf(stderr, "The traces of the ranks stay apart: not all of these files are of this training.\n");
 }
 
 // The ranks that a launcher started compare what they were asked to do: all choices, or the changes of a resumed run.
@@ -405,7 +409,8 @@ int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
   ProgressLine line(a.json ? stderr : stdout);
   const Summary summary = follow(run, data, output.get(), ranks, line);
   if (output) output->finish(summary, run.account());
-  if (leads && output && !record.path.empty()) keep_weights(record.path, job.options.checkpoint);
+  job.file_kept = !record.path.empty() && run.file_problem().empty();
+  if (leads && output && job.file_kept) keep_weights(record.path, job.options.checkpoint);
   if (!leads && summary.status == RunStatus::Failed) throw Failure(summary.message);
   if (!leads) return kDone;
   if (a.counters) std::fprintf(stderr, "%s\n", counters_said(run).c_str());
@@ -433,7 +438,7 @@ int train(TrainArguments a) {
   try {
     const int code = train_here(a, job, ranks.get());
     if (ranks && self.rank == 0) ranks->wait_for_others();
-    if (ranks && self.rank == 0 && traces(a)) join_traces(a.run_file, self.ranks);
+    if (job.file_kept && ranks && self.rank == 0 && traces(a)) join_traces(a.run_file, self.ranks);
     return code;
   } catch (const std::exception& problem) {
     if (ranks) ranks->abandon("Rank " + std::to_string(self.rank) + ": " + problem.what());

@@ -15,6 +15,7 @@
 #include <functional>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/file_identity.h"
 #include "profiling/base/process.h"
 
 namespace ws {
@@ -81,33 +82,22 @@ Lock look_at_lock(int file) {
   return lock.l_type == F_UNLCK ? Lock::Taken : Lock::Held;
 }
 
-// What a descriptor leads to. Code that shares our process may close our descriptor, and be given its number for a file of
-// its own.
-struct Identity {
-  dev_t device = 0;
-  ino_t file = 0;
-  static Identity of(int file) {
-    struct stat about {};
-    return fstat(file, &about) == 0 ? Identity{about.st_dev, about.st_ino} : Identity{};
-  }
-  bool operator==(const Identity&) const = default;
-};
-
 bool same_file(int file, const std::string& path) {
   struct stat named {};
-  return lstat(path.c_str(), &named) == 0 && Identity::of(file) == Identity{named.st_dev, named.st_ino};
+  return lstat(path.c_str(), &named) == 0 && FileIdentity::of(file) == FileIdentity{named.st_dev, named.st_ino};
 }
 
-// A child made by fork() without exec() would keep our locks after we end. So it closes them.
+// A child made by fork() without exec() would keep our locks after we end. So it closes them. Code that shares our process may
+// have closed our descriptor, and use its number for a file of its own.
 struct Held {
   std::atomic<int> file{0};  // descriptor + 1; 0: free slot
-  Identity identity;
+  FileIdentity identity;
 };
 std::array<Held, 256> held_files;
 
 void close_held() {
   for (Held& held : held_files)
-    if (const int file = held.file.exchange(0) - 1; file >= 0 && Identity::of(file) == held.identity) close(file);
+    if (const int file = held.file.exchange(0) - 1; file >= 0 && FileIdentity::of(file) == held.identity) close(file);
 }
 
 void remember(int file) {
@@ -117,7 +107,7 @@ void remember(int file) {
     int none = 0;
     constexpr int kBusy = -1;  // until the identity is there
     if (!held.file.compare_exchange_strong(none, kBusy)) continue;
-    held.identity = Identity::of(file);
+    held.identity = FileIdentity::of(file);
     held.file = file + 1;
     return;
   }

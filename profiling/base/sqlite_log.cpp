@@ -1,7 +1,5 @@
 #include "profiling/base/sqlite_log.h"
 
-#include <sys/stat.h>
-
 #include <filesystem>
 #include <utility>
 
@@ -15,15 +13,9 @@ int64_t bytes_of_log(const std::string& path) {
   return none ? 0 : static_cast<int64_t>(bytes);
 }
 
-LogFile::LogFile(std::string path) : path_(std::move(path) + kLogEndings[0]) {
-  struct stat about {};
-  if (stat(path_.c_str(), &about) == 0) device_ = about.st_dev, file_ = about.st_ino;
-}
+LogFile::LogFile(std::string path) : path_(std::move(path) + kLogEndings[0]), file_(FileIdentity::of(path_)) {}
 
-bool LogFile::is_there() const {
-  struct stat about {};
-  return file_ != 0 && stat(path_.c_str(), &about) == 0 && about.st_dev == device_ && about.st_ino == file_;
-}
+bool LogFile::is_there() const { return file_.known() && FileIdentity::of(path_) == file_; }
 
 void remove_log(const std::string& path) {
   std::error_code none;

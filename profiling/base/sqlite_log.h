@@ -1,9 +1,9 @@
 // The files that SQLite keeps beside a database while it is open, and after its writer was killed.
 #pragma once
-#include <sys/types.h>
-
 #include <cstdint>
 #include <string>
+
+#include "profiling/base/file_identity.h"
 
 namespace ws::prof {
 
@@ -18,8 +18,7 @@ class LogFile {
 
  private:
   std::string path_;
-  dev_t device_ = 0;
-  ino_t file_ = 0;  // 0: there was none
+  FileIdentity file_;
 };
 void remove_log(const std::string& path);
 void move_log(const std::string& from, const std::string& to);

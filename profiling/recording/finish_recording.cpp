@@ -5,6 +5,9 @@
 
 #include "profiling/analysis/step_finder.h"
 #include "profiling/analysis/steps_of_run.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/file_identity.h"
+#include "profiling/base/whole_file.h"
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
@@ -40,13 +43,20 @@ void find_steps_of(RunData& run) {
 }  // namespace
 
 bool finish_recording(const std::string& path, const std::string& why) {
+  const auto file = FileIdentity::of(path);
   if (read_run_summary(path).status != "running") return false;
   RunData run = import_run(path);
   find_steps_of(run);
   run.summary.status = "stopped";
   run.summary.extra["message"] = why;
   run.summary.wall_s = static_cast<double>(run.trace.last_time()) * 1e-9;
-  export_run(run, path);
+  if (!run.summary.step_time.known()) run.summary.step_time = step_time(run, StepsOfRun::of(run).sample({.lengths_only = true}));
+  write_whole_file(path, [&](const std::string& part) {
+    RunFileWriter writer(part, run.summary);
+    writer.add(run.trace);
+    finish_run_file(writer, run);
+    if (FileIdentity::of(path) != file) throw Failure(path + " was replaced by another file while it was being completed.");
+  });
   return true;
 }
 

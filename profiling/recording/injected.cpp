@@ -14,6 +14,7 @@
 #include <sstream>
 #include <string>
 
+#include "profiling/base/file_identity.h"
 #include "profiling/base/process.h"
 #include "profiling/base/sqlite_log.h"
 #include "profiling/collectors/gpu_tracer.h"
@@ -123,6 +124,7 @@ void begin(bool by_driver) {
   std::string path;
   with_own_files([&] { path = claim_file(wanted); });
   if (path.empty()) return;
+  const auto claimed = FileIdentity::of(path);
   finish_when_it_exits();
   std::string name = environment(kRecordName, "recorded program");
   if (const std::string rank = rank_text(); !rank.empty())
@@ -137,7 +139,7 @@ void begin(bool by_driver) {
       return start_writer(environment(kRecordWriter, ""), ring);
     });
   } catch (...) {
-    remove_database(path);
+    if (FileIdentity::of(path) == claimed) remove_database(path);  // somebody may have moved a run there
     throw;
   }
   keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,10 +13,10 @@
 #include <cstdio>
 #include <exception>
 #include <mutex>
-#include <optional>
 #include <semaphore>
 #include <utility>
 
+#include "profiling/base/file_identity.h"
 #include "profiling/base/small_thread.h"
 #include "profiling/recording/native_stacks.h"
 
@@ -31,14 +30,7 @@ int64_t worked_ns() {
 
 namespace {
 
-// Which file a descriptor is of: its device and number.
-std::optional<std::pair<dev_t, ino_t>> file_of(int descriptor) {
-  struct stat about {};
-  if (fstat(descriptor, &about) != 0) return std::nullopt;
-  return std::pair(about.st_dev, about.st_ino);
-}
-
-const auto g_stderr = file_of(STDERR_FILENO);  // as it was when this library was loaded
+const auto g_stderr = FileIdentity::of(STDERR_FILENO);  // as it was when this library was loaded
 
 bool leave_descriptors() {
   constexpr long kCloseRange = 436;        // older headers name neither
@@ -108,7 +100,7 @@ int64_t with_own_files(const std::function<void()>& work) {
 }
 
 void report(const std::string& text) {
-  if (g_stderr && file_of(STDERR_FILENO) == g_stderr) dprintf(STDERR_FILENO, "warpsight: %s\n", text.c_str());
+  if (g_stderr.known() && FileIdentity::of(STDERR_FILENO) == g_stderr) dprintf(STDERR_FILENO, "warpsight: %s\n", text.c_str());
 }
 
 std::string first_bytes(const std::string& path, size_t most) {

@@ -9,10 +9,12 @@
 #include <string_view>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/file_identity.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/sqlite_log.h"
 #include "profiling/formats/join_ranks.h"
 #include "profiling/recording/claim_file.h"
+#include "profiling/recording/record_keys.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
 
@@ -39,17 +41,20 @@ bool describes_itself(const std::string& path) {
 // True if the file is from a data loader worker.
 bool loads_data(const std::string& path) { return read_run_summary(path).extra.contains("loader_worker"); }
 
-// A writer that was killed leaves its log and its claim beside the file.
-void remove_run(const std::string& file) {
+using Identities = std::map<std::string, FileIdentity>;
+
+// Removes a file, unless another one was moved to its name since we looked at it. A writer that was killed leaves its log and
+// its claim beside the file.
+void remove_run(const std::string& file, const Identities& known) {
   try {
     const Ownership claim(file);
-    remove_database(file);
+    if (FileIdentity::of(file) == known.at(file)) remove_database(file);
   } catch (const Failure&) {  // nothing can be written in this folder
   }
 }
 
 // The other files go once the joined file is on disk. Returns false if they stay apart.
-bool join(const std::vector<std::string>& ranks, const std::string& to) {
+bool join(const std::vector<std::string>& ranks, const Identities& known, const std::string& to) {
   try {
     join_rank_files(ranks, to);
   } catch (const std::exception& problem) {
@@ -57,7 +62,7 @@ bool join(const std::vector<std::string>& ranks, const std::string& to) {
     return false;
   }
   for (const std::string& file : ranks)
-    if (file != to) remove_run(file);
+    if (file != to) remove_run(file, known);
   return true;
 }
 
@@ -83,15 +88,15 @@ bool can_be_joined(const Attempts& attempts) {
 }
 
 // Makes one run of each attempt. The last one gets the name that was asked for. Returns false if some files stay apart.
-bool join_attempts(const Attempts& attempts, const std::vector<std::string>& launchers, const std::string& wanted) {
+bool join_attempts(const Attempts& attempts, const std::vector<std::string>& launchers, const Identities& known, const std::string& wanted) {
   std::string newest;
   for (const auto& [restart, files] : attempts) {
     newest = attempts.size() == 1 ? wanted : files.front();
     if (newest == wanted && files.size() > 1 && attempts.size() > 1) newest = files[1];
-    if (files.size() > 1 && !join(files, newest)) return false;
+    if (files.size() > 1 && !join(files, known, newest)) return false;
   }
   for (const std::string& file : launchers)
-    if (file != newest) remove_run(file);
+    if (file != newest) remove_run(file, known);
   if (newest == wanted) return true;
   const std::string aside = newest + ".aside";
   move_database(wanted, aside), move_database(newest, wanted), move_database(aside, newest);
@@ -119,6 +124,16 @@ bool holds_something(const std::string& path) {
 
 bool is_still_written(const std::string& path) { return holds_something(path) && !owner_of(path).empty(); }
 
+std::string recording_mark(const std::string& follower) { return fs::path(follower).parent_path().filename().string(); }
+
+bool is_of_recording(const std::string& path, const std::string& mark) {
+  try {
+    return holds_something(path) && read_run_summary(path).said(kRecordingKey) == mark;
+  } catch (const std::exception&) {  // no run file
+    return false;
+  }
+}
+
 std::vector<std::string> further_files(const std::string& path) {
   std::vector<std::pair<int64_t, std::string>> found;
   std::error_code none;
@@ -133,8 +148,10 @@ std::vector<std::string> further_files(const std::string& path) {
 
 void fold_processes(const std::vector<std::string>& files) {
   std::vector<bool> works, loads, describes;
+  Identities known;
   for (const std::string& file : files) {
     if (is_still_written(file)) return;
+    known[file] = FileIdentity::of(file);
     try {
       works.push_back(works_on_gpu(file));
       loads.push_back(loads_data(file));
@@ -150,12 +167,12 @@ void fold_processes(const std::vector<std::string>& files) {
   std::vector<std::string> kept, gone;
   for (size_t i = 0; i < files.size(); ++i) (stays(i) ? kept : gone).push_back(files[i]);
   if (kept.empty()) return;
-  for (const std::string& file : gone) remove_run(file);
+  for (const std::string& file : gone) remove_run(file, known);
   const Attempts attempts = attempts_in(kept);
   std::vector<std::string> launchers = kept;
   for (const auto& [restart, ranks] : attempts)
     std::erase_if(launchers, [&](const std::string& file) { return std::ranges::find(ranks, file) != ranks.end(); });
-  if ((!any || launchers.empty()) && can_be_joined(attempts) && join_attempts(attempts, launchers, files.front())) return;
+  if ((!any || launchers.empty()) && can_be_joined(attempts) && join_attempts(attempts, launchers, known, files.front())) return;
   std::error_code none;
   const auto left = std::ranges::find_if(kept, [&](const std::string& file) { return fs::exists(file, none); });
   if (left != kept.end() && !fs::exists(files.front(), none)) move_database(*left, files.front());

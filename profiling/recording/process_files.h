@@ -7,6 +7,9 @@ namespace ws::prof {
 
 bool holds_something(const std::string& path);   // a program that ended before anything was written leaves an empty file
 bool is_still_written(const std::string& path);  // true while a process writes it
+// The name that all files of one recording keep (kRecordingKey). `follower`: the address of its LiveFollower.
+std::string recording_mark(const std::string& follower);
+bool is_of_recording(const std::string& path, const std::string& mark);
 
 std::vector<std::string> further_files(const std::string& path);  // of the other processes, by their numbers
 

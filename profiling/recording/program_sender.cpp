@@ -1,7 +1,6 @@
 #include "profiling/recording/program_sender.h"
 
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/file_identity.h"
 #include "profiling/base/process.h"
 #include "profiling/recording/own_files.h"
 #include "profiling/trace/batch_codec.h"
@@ -38,8 +38,8 @@ ProgramSender::ProgramSender(const std::string& path, const std::string& name, c
   first.number = getpid();
   first.rank = launched_rank(), first.captures = options.captures;
   first.began_ns = steady_ns();
-  struct stat about {};
-  if (stat(path.c_str(), &about) == 0) first.device = about.st_dev, first.file = about.st_ino;
+  const auto claimed = FileIdentity::of(path);
+  first.device = claimed.device, first.file = claimed.file;
   const CollectorStatus status = collector_.start(options);
   first.traced = status.sentence, first.origin_ns = status.origin_ns;
   begin(std::move(first), start);

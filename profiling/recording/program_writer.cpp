@@ -1,7 +1,6 @@
 #include "profiling/recording/program_writer.h"
 
 #include <poll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,9 +16,11 @@
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/file_identity.h"
 #include "profiling/base/process.h"
 #include "profiling/base/text.h"
 #include "profiling/formats/join_ranks.h"
+#include "profiling/recording/process_files.h"
 #include "profiling/recording/record_keys.h"
 #include "profiling/trace/batch_codec.h"
 
@@ -28,8 +29,8 @@ namespace {
 
 // The program was killed and its file removed, or somebody else took the name: then nothing may be written there.
 void must_be_the_same_file(const ProgramBegin& begin) {
-  struct stat about {};
-  if (stat(begin.path.c_str(), &about) != 0 || about.st_dev != begin.device || about.st_ino != begin.file || about.st_size != 0)
+  const FileIdentity claimed{static_cast<dev_t>(begin.device), static_cast<ino_t>(begin.file)};
+  if (!claimed.known() || FileIdentity::of(begin.path) != claimed || holds_something(begin.path))
     throw Failure(begin.path + " was removed or replaced.");
 }
 
@@ -39,6 +40,7 @@ RunSummary first_summary(const ProgramBegin& begin) {
   summary.origin = "record";
   summary.created = utc_text();
   summary.extra[kRecordProcess] = begin.process;
+  if (!begin.follower.empty()) summary.extra[kRecordingKey] = recording_mark(begin.follower);
   summary.extra["traced"] = begin.traced;
   keep_origin(summary, begin.rank, begin.origin_ns);
   return summary;

@@ -5,6 +5,8 @@ namespace ws::prof {
 
 // The process that wrote a recording, as this_process() names it; empty: unknown.
 inline constexpr const char* kRecordProcess = "process";
+// Which recording a file is of, see recording_mark(): another file may be moved to its name.
+inline constexpr const char* kRecordingKey = "recording";
 
 // The command as a JSON list, and the recording levels.
 inline constexpr const char* kCommandKey = "record_command";

@@ -73,8 +73,8 @@ class Earlier {
 };
 
 // Reports why the recording of a killed program ends, and completes its file if its writer was killed, too.
-void end_file(const std::string& path, int ended_by) {
-  if (!holds_something(path) || is_still_written(path)) return;
+void end_file(const std::string& path, const std::string& mark, int ended_by) {
+  if (!is_of_recording(path, mark) || is_still_written(path)) return;
   try {
     const std::string why = ended_by == 0 ? kProgramLeft
                                           : "The program was ended by signal " + std::to_string(ended_by) + " (" +
@@ -88,7 +88,6 @@ void end_file(const std::string& path, int ended_by) {
 // What a program that is not our child ended with, as its file says; 1 if it was killed.
 int status_in(const std::string& path) {
   try {
-    if (!holds_something(path)) return 1;
     const RunSummary run = read_run_summary(path);
     const auto at = run.extra.find(kExitStatusKey);
     return at != run.extra.end() ? std::atoi(at->second.c_str()) : run.status == "finished" ? 0 : 1;
@@ -111,23 +110,31 @@ void wait_for_writer(const std::string& path) {
 }
 
 // Other processes of a program may end shortly after the first, or continue without it.
-void end_files(const std::vector<std::string>& paths, int ended_by) {
+void end_files(const std::vector<std::string>& paths, const std::string& mark, int ended_by) {
   constexpr int kMostOthersMs = 2000, kMostOursMs = 600'000;  // a disk may hang
   for (int ms = 0; (ms < kMostOursMs && std::ranges::any_of(paths, is_being_completed)) || (ms < kMostOthersMs && std::ranges::any_of(paths, is_still_written));
        ms += kSliceMs)
     usleep(kSliceMs * 1000);
-  for (const std::string& path : paths) end_file(path, ended_by);
+  for (const std::string& path : paths) end_file(path, mark, ended_by);
 }
 
 }  // namespace
 
 struct RecordedProgram::Impl {
   explicit Impl(const std::string& out) : path(out), claim(out, kMaker), before(further_files(out)), earlier(out) {}
-  std::vector<std::string> files() const {
+  bool is_ours(const std::string& file) const { return is_of_recording(file, recording_mark(follower.address())); }
+  // What has a name of this recording now. Somebody may have moved another file to such a name.
+  std::vector<std::string> named() const {
     std::vector<std::string> all{path};
     for (const std::string& file : further_files(path))
-      if (std::ranges::find(before, file) == before.end() && holds_something(file)) all.push_back(file);
+      if (std::ranges::find(before, file) == before.end()) all.push_back(file);
+    std::erase_if(all, [](const std::string& file) { return !holds_something(file); });
     return all;
+  }
+  std::vector<std::string> files(bool ours) const {
+    std::vector<std::string> some = named();
+    std::erase_if(some, [&](const std::string& file) { return is_ours(file) != ours; });
+    return some;
   }
   void signal(int number) {
     if (child) child->signal(number);
@@ -137,9 +144,9 @@ struct RecordedProgram::Impl {
   // After the program has ended; takes a while for a long recording.
   int end() {
     wait_for_writer(path);
-    end_files(files(), child ? child->ended_by() : 0);
-    const int left_with = child ? child->wait() : status_in(path);
-    if (const auto all = files(); all.size() > 1) fold_processes(all);
+    end_files(files(true), recording_mark(follower.address()), child ? child->ended_by() : 0);
+    const int left_with = child ? child->wait() : is_ours(path) ? status_in(path) : 1;
+    if (const auto all = files(true); all.size() > 1) fold_processes(all);
     return left_with;
   }
   LiveFollower follower;
@@ -191,9 +198,10 @@ LiveCurves RecordedProgram::take_curves() { return impl_->follower.take_curves()
 FollowStatus RecordedProgram::status() const { return impl_->follower.status(); }
 const std::string& RecordedProgram::path() const { return impl_->path; }
 const std::string& RecordedProgram::follower() const { return impl_->follower.address(); }
-bool RecordedProgram::recorded() const { return holds_something(impl_->path); }
+bool RecordedProgram::recorded() const { return !impl_->files(true).empty(); }
 bool RecordedProgram::began() const { return fs::exists(impl_->path); }
-std::vector<std::string> RecordedProgram::paths() const { return impl_->files(); }
+std::vector<std::string> RecordedProgram::paths() const { return impl_->files(true); }
+std::vector<std::string> RecordedProgram::foreign() const { return impl_->files(false); }
 
 void RecordedProgram::interrupt() { impl_->signal(SIGINT); }
 void RecordedProgram::terminate() { impl_->signal(SIGTERM); }

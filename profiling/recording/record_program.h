@@ -44,11 +44,13 @@ class RecordedProgram {
   void interrupt();       // like Ctrl+C
   void terminate();       // as a scheduler or kill does
   bool began() const;     // true if the program started CUDA or ran Python: it made the file, maybe without content
-  bool recorded() const;  // true if the run file has content
+  bool recorded() const;  // true if there is a run file of it with content
   const std::string& path() const;
   const std::string& follower() const;  // its processes connect here
   // Files of all its processes that were recorded, path() first. Each process writes its own file.
   std::vector<std::string> paths() const;
+  // Other files that somebody moved to such names meanwhile. They are neither read nor changed.
+  std::vector<std::string> foreign() const;
 
  private:
   struct Impl;

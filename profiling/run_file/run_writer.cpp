@@ -169,23 +169,32 @@ class TraceSaver {
   std::unordered_map<std::shared_ptr<const CodeStack>, int64_t> stacks_;  // numbers in the file
 };
 
-void make_schema(const std::string& path) {
+// Returns the name of its log, which no other file has.
+std::string make_file(const std::string& path, const RunSummary& summary) {
   Database db(path, Database::Mode::Create);
   db.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
   db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
   db.exec(("PRAGMA user_version = " + std::to_string(kRunFileVersion)).c_str());
   db.exec(kRunSchema);
   db.name_log();
+  Statement put = db.prepare("INSERT INTO meta VALUES(?, ?)");
+  for (const auto& [key, value] : to_meta(summary)) put.run(key, value);
   db.exec("PRAGMA wal_checkpoint(TRUNCATE)");  // closing would do this too, but would not report a failure
+  return db.log_name();
 }
 
-// Creates the file under another name and renames it: a program that is killed meanwhile leaves no broken file.
-Database create(const std::string& path) {
+[[noreturn]] void fail_as_moved(const std::string& path) { throw Failure(path + " was moved, deleted or replaced while it was being written."); }
+
+// Creates the file under another name and renames it: a program that is killed meanwhile leaves no broken file, and none that
+// does not say what it is.
+Database create(const std::string& path, const RunSummary& summary) {
+  std::string made;
   if (is_part(path))
-    make_schema(path);
+    made = make_file(path, summary);
   else
-    replace_file(path, make_schema);
+    replace_file(path, [&](const std::string& part) { made = make_file(part, summary); });
   Database db(path, Database::Mode::Update);
+  if (db.log_name() != made) fail_as_moved(path);  // another file was moved here since
   db.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
   return db;
 }
@@ -218,10 +227,10 @@ void check_run_file(const std::string& path) {
 }
 
 struct RunFileWriter::Impl {
-  Impl(const std::string& wanted, const std::string& owner)
+  Impl(const std::string& wanted, const RunSummary& first, const std::string& owner)
       : path(path_for_run(wanted)),
         owned(is_part(path) ? nullptr : std::make_unique<Ownership>(path, kWriter, owner)),
-        db(create(path)),
+        db(create(path, first)),
         keeper(std::in_place, path),
         saver(std::in_place, db) {
     if (owned) owned->say(db.log_name());
@@ -235,7 +244,7 @@ struct RunFileWriter::Impl {
     keeper.reset();
     db.exec("PRAGMA wal_checkpoint(PASSIVE)");
     if (log->is_there()) remove_log(path);
-    throw Failure(path + " was moved, deleted or replaced while it was being written.");
+    fail_as_moved(path);
   }
 
   // Writes only changed keys, so that a name set by another process meanwhile is kept.
@@ -362,7 +371,7 @@ struct RunFileWriter::Impl {
 };
 
 RunFileWriter::RunFileWriter(const std::string& path, const RunSummary& summary, const std::string& owner)
-    : impl_(std::make_unique<Impl>(path, owner)) {
+    : impl_(std::make_unique<Impl>(path, summary, owner)) {
   impl_->held.backed = true;
   impl_->summary = summary;
   impl_->flush();

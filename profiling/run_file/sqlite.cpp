@@ -295,6 +295,7 @@ void Database::name_log() {
 }
 
 std::string Database::log_name() {
+  if (!has_table("log_name")) return {};
   Statement query = prepare(kLogName);
   return query.step() ? std::string(query.text(0)) : std::string();
 }

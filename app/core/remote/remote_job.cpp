@@ -187,6 +187,8 @@ void record_job(const JobFolder& job, const JsonInput& in, JobSender& sender, co
     }
     sender.send(update);
   }
+  for (const std::string& path : program.foreign())
+    sender.say(path + " is another file now: it was moved there during the recording. It stays as it is.");
   end.files = kept_files(program);
   sender.send(end);
 }

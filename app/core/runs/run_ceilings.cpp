@@ -6,6 +6,7 @@
 #include "engine/lab/ceilings.h"
 #include "profiling/analysis/ranks.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/file_identity.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/text.h"
 
@@ -38,10 +39,11 @@ void keep_ceilings(prof::RunSummary& run, const DeviceInfo& here) {
 
 void keep_ceilings(const std::string& path) {
   try {
+    const auto file = FileIdentity::of(path);
     prof::RunSummary run = prof::read_run_summary(path);
     keep_ceilings(run);
     for (const char* key : {kCeilings, prof::kBusRatesKey})
-      if (const auto kept = run.extra.find(key); kept != run.extra.end()) prof::keep_with_run(path, key, kept->second);
+      if (const auto kept = run.extra.find(key); kept != run.extra.end() && FileIdentity::of(path) == file) prof::keep_with_run(path, key, kept->second);
   } catch (const Failure&) {  // the recording is complete without them
   }
 }

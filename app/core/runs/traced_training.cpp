@@ -276,5 +276,6 @@ prof::CollectorStatus TracedTraining::trace_status() const {
 }
 
 const prof::RunSummary& TracedTraining::account() const { return impl_->writer.summary(); }
+const std::string& TracedTraining::file_problem() const { return impl_->file_problem; }
 
 }  // namespace ws::app

@@ -53,6 +53,7 @@ class TracedTraining {
   void set_trace_level(prof::TraceLevel level);  // any thread
   prof::CollectorStatus trace_status() const;    // any thread
   const prof::RunSummary& account() const;       // valid once run() is over
+  const std::string& file_problem() const;       // valid once run() is over: why the run file is not complete; empty: it is
 
  private:
   struct Impl;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # What people type: --on, attach, stats and list of another machine, which here is another folder behind a pipe.
+leave_run=$(realpath "$(dirname "$0")/../../support/leave_run.py")
 source "$(dirname "$0")/cli_checks.sh"
 there="pipe:exec $program serve --folder $folder/there"
 short=(--set exec.device=cpu --set train.epochs=30)
@@ -78,9 +79,9 @@ check "of a damaged run there: JSON, and what is lost on stderr" '[[ $code == 0 
 
 # A program that "records" itself: it leaves a run file where the collector would.
 cat >program.sh <<'SH'
-cp "$1" "$WARPSIGHT_RECORD_FILE"; cp "$1" "${WARPSIGHT_RECORD_FILE%.wsrun}.77.wsrun"; echo said by the program; exit 3
+"$2" "$1" "$WARPSIGHT_RECORD_FILE"; "$2" "$1" "${WARPSIGHT_RECORD_FILE%.wsrun}.77.wsrun"; echo said by the program; exit 3
 SH
-"$program" record --on "$there" --library /no/library --run rec.wsrun -- sh "$folder/program.sh" "$folder/back.wsrun" >out.txt 2>err.txt; code=$?
+"$program" record --on "$there" --library /no/library --run rec.wsrun -- sh "$folder/program.sh" "$folder/back.wsrun" "$leave_run" >out.txt 2>err.txt; code=$?
 check "record gives the program's exit status and its words" '[[ $code == 3 ]] && grep -q "said by the program" out.txt'
 check "and the files of all its processes" 'cmp -s rec.wsrun "there/$(job_of err.txt).wsrun" && cmp -s rec.77.wsrun "there/$(job_of err.txt).77.wsrun"'
 "$program" record --on "$there" --library /no/library --folder "$folder/there" -- sh -c 'echo it is in $(pwd)' >out.txt 2>err.txt; check "and starts it in the folder that is named" 'grep -q "it is in $(realpath "$folder/there")" out.txt'
@@ -88,10 +89,10 @@ check "and the files of all its processes" 'cmp -s rec.wsrun "there/$(job_of err
 
 # A recording that others come to and leave again.
 cat >long.sh <<'SH'
-cp "$1" "$WARPSIGHT_RECORD_FILE"; i=0; until [ -e "$2" ]; do i=$((i + 1)); echo "line $i"; sleep 0.1; done; exit 4
+"$3" "$1" "$WARPSIGHT_RECORD_FILE"; i=0; until [ -e "$2" ]; do i=$((i + 1)); echo "line $i"; sleep 0.1; done; exit 4
 SH
 export WARPSIGHT_RUNS="$folder/served"
-"$program" record --serve --library /no/library --run served.wsrun -- sh "$folder/long.sh" "$folder/back.wsrun" "$folder/enough" >served.txt 2>served.err & client=$!
+"$program" record --serve --library /no/library --run served.wsrun -- sh "$folder/long.sh" "$folder/back.wsrun" "$folder/enough" "$leave_run" >served.txt 2>served.err & client=$!
 until_true 'grep -qs "recorded as" served.err'; job=$(sed -n 's/.*--job \(2[0-9a-z.-]*\)$/\1/p' served.err)
 "$program" attach "pipe:exec $program serve" --job "$job" >one.txt 2>&1 & one=$!
 "$program" attach "pipe:exec $program serve" --job "$job" --at-interrupt leave >two.txt 2>&1 & two=$!

@@ -27,6 +27,7 @@
 #include "app/window/top_bar.h"
 #include "profiling/base/process.h"
 #include "profiling/recording/claim_file.h"
+#include "profiling/recording/process_files.h"
 #include "tests/support/recorded_here.h"
 #include "profiling/recording/record_keys.h"
 #include "profiling/run_file/run_file.h"
@@ -65,6 +66,7 @@ int recorded_program() {
   prof::LiveSender sender(std::getenv(prof::kRecordFollower), getpid(), 0);
   prof::RunSummary summary;
   summary.extra[prof::kRecordProcess] = this_process();
+  summary.extra[prof::kRecordingKey] = prof::recording_mark(std::getenv(prof::kRecordFollower));
   summary.name = "saxpy", summary.origin = "record", summary.us_per_step = 80;
   for (const char* variable : {prof::kRecordLevel, prof::kRecordWindow, prof::kRecordCounters})
     summary.notes += std::string(std::getenv(variable)) + " ";

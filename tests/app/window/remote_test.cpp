@@ -223,12 +223,12 @@ void RemoteTest::aRunHereAndOneThereSideBySide() {
   QVERIFY(QTest::qWaitFor([&] { return !session.anyBusy() && !window->isVisible(); }, 60'000));
 }
 
-// It "records" itself: it leaves a run file where the collector would.
+// It "records" itself: it leaves a run file where the collector would, which says of which recording it is.
 QStringList RemoteTest::program(const QString& then) const {
   const QString script = home_.path() + "/program.sh";
   QFile file(script);
   if (file.open(QIODevice::WriteOnly))
-    file.write(("cp \"$1\" \"$WARPSIGHT_RECORD_FILE\"; echo said by the program; " + then).toUtf8());
+    file.write((WARPSIGHT_SOURCE_DIR "/tests/support/leave_run.py \"$1\" \"$WARPSIGHT_RECORD_FILE\"; echo said by the program; " + then).toUtf8());
   return {"sh", script, QStringLiteral(WARPSIGHT_SOURCE_DIR) + "/resources/recorded/mnist-arena.wsrun"};
 }
 

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "profiling/base/clock.h"
@@ -434,12 +435,12 @@ void copy_as_it_stands(const std::string& from, const std::string& to) {
 }
 
 // A file of 100 steps of four kernels, as it stands when the process that writes it is killed.
-void make_unfinished(const std::string& path, const std::string& process) {
+void make_unfinished(const std::string& path, const std::string& process, const std::string& recording = "") {
   const std::string made = path + ".made";
   {
     RunSummary summary;
     summary.origin = "record";
-    summary.extra[kRecordProcess] = process;
+    summary.extra[kRecordProcess] = process, summary.extra[kRecordingKey] = recording;
     RunFileWriter writer(made, summary);
     BatchBuilder builder;
     auto& stream = builder.row(TrackKind::Stream, "stream 7", "GPU 0");
@@ -464,19 +465,19 @@ void make_unfinished(const std::string& path, const std::string& process) {
   std::filesystem::remove(made);
 }
 
-std::string moving(const std::string& from, const std::string& to) {
-  return "for s in '' -wal -shm; do [ -e " + from + "$s ] && mv " + from + "$s " + to + "$s; done; ";
-}
+// It is killed once its files are there.
+std::vector<std::string> killed_after(const std::string& file) { return {"sh", "-c", "until [ -e " + file + " ]; do sleep 0.01; done; kill -9 $$"}; }
 
 constexpr const char* kNoProcess = "2147483646 gone";
 
 // The recorded program has no time to end its file: the one that started it does.
 TEST(Following, TheFileOfAKilledProgramIsEnded) {
   const std::string path = ::testing::TempDir() + "killed-" + std::to_string(getpid()) + ".wsrun";
-  const std::string kept = path + ".kept";
-  make_unfinished(kept, kNoProcess);
-  ASSERT_EQ(read_run_summary(kept).status, "running");
-  RecordedProgram run({"sh", "-c", moving(kept, path) + "kill -9 $$"}, path, {.library = "/no/library"});
+  const std::string made = path + ".there";
+  RecordedProgram run(killed_after(made), path, {.library = "/no/library"});
+  make_unfinished(path, kNoProcess, recording_mark(run.follower()));
+  ASSERT_EQ(read_run_summary(path).status, "running");
+  std::ofstream(made).put('1');
   EXPECT_EQ(run.wait(20'000), 128 + 9);
   RunFileReader reader(path);
   EXPECT_EQ(reader.summary().status, "stopped");
@@ -485,7 +486,7 @@ TEST(Following, TheFileOfAKilledProgramIsEnded) {
   EXPECT_NEAR(reader.summary().allocator_calls_per_step, 2, 0.1);
   const Trace trace = reader.trace();
   EXPECT_EQ(trace.losses.dropped_records, 5u);
-  std::filesystem::remove(path);
+  for (const std::string& file : {path, made}) std::filesystem::remove(file);
 }
 
 TEST(Following, EachProcessHasAFileThatOpensEverywhere) {
@@ -508,18 +509,14 @@ TEST(Following, TheFilesOfAllProcessesAreEnded) {
   const std::string path = folder + "out.wsrun";
   const std::vector<std::string> wanted{path, folder + "out.41.wsrun", folder + "out.123-2.wsrun",
                                         folder + "out.999.wsrun"};
-  std::string move;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const std::string kept = folder + "kept" + std::to_string(i);
-    make_unfinished(kept, kNoProcess);
-    move += moving(kept, wanted[i]);
-  }
   const Ownership lives(wanted[3]);
   // Others by such names: of an earlier recording, of another program, no recording at all.
   make_unfinished(folder + "out.7.wsrun", kNoProcess);
   make_unfinished(folder + "outer.8.wsrun", kNoProcess);
   make_unfinished(folder + "out.x8.wsrun", kNoProcess);
-  RecordedProgram run({"sh", "-c", move + "kill -9 $$"}, path, {.library = "/no/library"});
+  RecordedProgram run(killed_after(folder + "there"), path, {.library = "/no/library"});
+  for (const std::string& file : wanted) make_unfinished(file, kNoProcess, recording_mark(run.follower()));
+  std::ofstream(folder + "there").put('1');
   EXPECT_EQ(run.wait(30'000), 128 + 9);
   EXPECT_EQ(run.paths(), wanted);
   for (size_t i = 0; i < 3; ++i) {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 #include "profiling/analysis/kernel_table.h"
@@ -159,6 +161,84 @@ std::vector<StallRow> stalls_by_instruction(const Trace& trace, const std::strin
   return rows;
 }
 
+namespace {
+
+using CallPlace = std::pair<std::string, std::string>;  // "path:line" and the function that is inlined there
+
+struct CallNode {
+  std::map<CallPlace, CallNode> calls;
+  StallRow row;
+};
+
+// The places around the instruction, from the kernel inwards. `calls`: SampledCode::calls.
+std::vector<CallPlace> places_at(const std::map<uint32_t, std::string_view>& calls, uint32_t offset) {
+  auto at = calls.upper_bound(offset);
+  std::vector<CallPlace> places;
+  if (at == calls.begin()) return places;
+  std::istringstream words{std::string((--at)->second)};
+  for (std::string place, function; std::getline(words, place, '\t'); function.clear()) {
+    std::getline(words, function, '\t');
+    places.insert(places.begin(), {place, function});
+  }
+  return places;
+}
+
+std::map<uint32_t, std::string_view> by_offset(std::string_view calls) {
+  std::map<uint32_t, std::string_view> all;
+  while (!calls.empty()) {
+    const std::string_view line = calls.substr(0, calls.find('\n'));
+    calls.remove_prefix(std::min(calls.size(), line.size() + 1));
+    uint32_t offset = 0;
+    const size_t tab = line.find('\t');
+    if (tab != line.npos && std::from_chars(line.data(), line.data() + tab, offset).ec == std::errc()) all[offset] = line.substr(tab + 1);
+  }
+  return all;
+}
+
+void flatten(std::map<CallPlace, CallNode>& nodes, int depth, uint64_t least, std::vector<StallRow>& rows) {
+  std::vector<std::pair<CallPlace, CallNode*>> order;
+  for (auto& [place, node] : nodes) order.emplace_back(place, &node);
+  std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.second->row.samples > b.second->row.samples; });
+  for (auto& [place, node] : order) {
+    if (node->row.samples == 0 || node->row.samples < least) continue;
+    const size_t colon = place.first.rfind(':');
+    node->row.depth = depth, node->row.file = place.first.substr(0, colon), node->row.function = place.second;
+    std::from_chars(place.first.data() + colon + 1, place.first.data() + place.first.size(), node->row.line);
+    rows.push_back(node->row);
+    flatten(node->calls, depth + 1, least, rows);
+  }
+}
+
+}  // namespace
+
+std::vector<StallRow> stalls_by_call(const Trace& trace, const std::string& kernel) {
+  std::map<KernelKey, std::map<uint32_t, std::string_view>> calls;
+  const std::vector<KernelKey> wanted = keys_of(trace, kernel);
+  for (const SampledCode& code : trace.stalls.code())
+    if (!code.calls.empty() && std::ranges::count(wanted, KernelKey(code.function, code.module)) > 0) calls[{code.function, code.module}] = by_offset(code.calls);
+  if (calls.empty()) return {};
+  std::map<CallPlace, CallNode> roots;
+  uint64_t all = 0;
+  for (const SampledInstruction& one : trace.stalls.instructions()) {
+    if (std::ranges::count(wanted, key_of(one)) == 0) continue;
+    all += sum_of(one.samples);
+    const auto known = calls.find(key_of(one));
+    std::vector<CallPlace> places = known == calls.end() ? std::vector<CallPlace>() : places_at(known->second, one.offset);
+    if (places.empty()) places = {{":0", ""}};
+    std::map<CallPlace, CallNode>* level = &roots;
+    for (const CallPlace& place : places) {
+      CallNode& node = (*level)[place];
+      node.row.kernel = kernel;
+      add(node.row, one);
+      level = &node.calls;
+    }
+  }
+  std::vector<StallRow> rows;
+  flatten(roots, 0, (all + 199) / 200, rows);
+  for (StallRow& row : rows) row.share = all > 0 ? static_cast<double>(row.samples) / static_cast<double>(all) : 0;
+  return rows;
+}
+
 std::vector<StallRow> stalls_of_file(const Trace& trace, std::string_view file) {
   const auto is_here = [&](const SampledInstruction& one) { return one.line > 0 && same_file(trace.name(one.file), file); };
   std::set<KernelKey> kernels;
@@ -307,6 +387,7 @@ StallReport stall_report(const RunData& run, std::string_view kernel, bool instr
   if (found == report.kernels.end()) throw Failure("No sampled kernel has \"" + std::string(kernel) + "\" in its name.");
   report.kernel = found->kernel;
   report.lines = stalls_by_line(run.trace, found->kernel);
+  report.calls = stalls_by_call(run.trace, found->kernel);
   if (!instructions) return report;
   std::vector<Disassembly> texts;
   for (const SampledCode& code : code_of(run.trace, found->kernel)) texts.push_back(disassembled(code));
@@ -331,7 +412,11 @@ Table stall_table(const std::vector<StallRow>& rows, StallsBy by) {
     table.columns.push_back({key_of_reason(reason), stall_name(reason), "", Kind::Count, 0, 0, stall_meaning(reason)});
   }
   if (by == StallsBy::Instruction) table.columns.push_back({"offset", "offset", "", Kind::Count, 0, 9, "Place in the kernel, in bytes."});
-  if (by != StallsBy::Kernel) table.columns.push_back({"file", "file", "", Kind::Text, 0, 0, ""}), table.columns.push_back({"line", "line", "", Kind::Text, 0, by == StallsBy::Line ? size_t{1} : size_t{18}, ""});
+  if (by != StallsBy::Kernel) table.columns.push_back({"file", "file", "", Kind::Text, 0, 0, ""}), table.columns.push_back({"line", "line", "", Kind::Text, 0, by == StallsBy::Instruction ? size_t{18} : size_t{1}, ""});
+  if (by == StallsBy::Call) {
+    table.columns.push_back({"depth", "depth", "", Kind::Count, 0, 0, "How many calls are around it."});
+    table.columns.push_back({"function", "function", "", Kind::Text, 0, 0, "The inlined function that the line is in."});
+  }
   if (by == StallsBy::Instruction) table.columns.push_back({"instruction", "instruction", "", Kind::Text, 0, 1, ""});
   if (by == StallsBy::Kernel) table.columns.push_back({"kernel", "kernel", "", Kind::Text, 0, 1, ""});
   for (const StallRow& row : rows) {
@@ -350,6 +435,12 @@ Table stall_table(const std::vector<StallRow>& rows, StallsBy by) {
     if (by != StallsBy::Kernel) {
       cells.cells.push_back(row.file.empty() ? Table::Cell() : Table::Cell(row.file));
       cells.cells.emplace_back(row.line > 0 ? row.place() : "line not known");
+      if (by == StallsBy::Call) {
+        cells.cells.back().text = std::string(2 * static_cast<size_t>(row.depth), ' ') + (row.line > 0 ? row.place() : "line not known") +
+                                  (row.function.empty() ? "" : " in " + short_kernel_name(row.function));
+        cells.cells.emplace_back(int64_t{row.depth});
+        cells.cells.push_back(row.function.empty() ? Table::Cell() : Table::Cell(row.function));
+      }
       if (by == StallsBy::Instruction) cells.cells.push_back(row.instruction.empty() ? Table::Cell() : Table::Cell(row.instruction));
     } else {
       cells.cells.emplace_back(row.kernel);
@@ -370,6 +461,8 @@ std::string to_text(const StallReport& report) {
   std::string text = (report.said.empty() ? "" : report.said + "\n\n") + to_text(stall_table(report.kernels, StallsBy::Kernel));
   if (report.kernel.empty()) return text + "\nThe lines of one kernel: add --kernel and a part of its name.\n";
   text += "\n" + report.kernel + "\n" + to_text(stall_table(report.lines, StallsBy::Line));
+  if (std::ranges::any_of(report.calls, [](const StallRow& row) { return row.depth > 0; }))
+    text += "\nBy call: a line with all that it calls\n" + to_text(stall_table(report.calls, StallsBy::Call));
   if (report.instructions.empty()) return text;
   return text + "\n" + to_text(stall_table(report.instructions, StallsBy::Instruction)) + (report.no_instructions.empty() ? "" : "\n" + report.no_instructions + "\n");
 }
@@ -378,6 +471,7 @@ std::string to_json(const StallReport& report) {
   nlohmann::ordered_json json{{"version", kJsonVersion}, {"xray", report.said}, {"windows", windows_json(report.windows)},
                               {"by_stall", rows_json(stall_table(report.kernels, StallsBy::Kernel))}};
   if (!report.kernel.empty()) json["kernel"] = report.kernel, json["lines"] = rows_json(stall_table(report.lines, StallsBy::Line));
+  if (!report.calls.empty()) json["calls"] = rows_json(stall_table(report.calls, StallsBy::Call));
   if (!report.instructions.empty()) json["instructions"] = rows_json(stall_table(report.instructions, StallsBy::Instruction)), json["no_instructions"] = report.no_instructions;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -17,6 +17,8 @@ struct StallRow {
   std::string file;    // of most of its samples, or of the line; empty: not known
   int line = 0;        // of a row by line or instruction; 0: not known
   uint32_t offset = 0;      // of a row by instruction: its place in the function, in bytes
+  int depth = 0;            // of a row by call: how many calls are around it
+  std::string function;     // of a row by call: the inlined function that the line is in; empty: the kernel
   std::string instruction;  // empty: no disassembler, or no row by instruction
   StallCounts counts{};
   uint64_t samples = 0;
@@ -31,6 +33,9 @@ std::vector<SampledCode> code_of(const Trace& trace, const std::string& kernel);
 // The instructions of one kernel in their order, also those without samples as far as they are known. Their samples sum to the kernel's,
 // and the samples of the instructions of a line to the line's.
 std::vector<StallRow> stalls_by_instruction(const Trace& trace, const std::string& kernel, const std::vector<Disassembly>& texts = {});
+// The kernel's samples as a tree of calls, which the compiler inlined: each row with all that it calls, calls below it by their samples. The
+// roots sum to the kernel. Rows of less than 0.5 % of the kernel are left out. Empty: the code has no line info.
+std::vector<StallRow> stalls_by_call(const Trace& trace, const std::string& kernel);
 // Instructions without samples, of code that was only compiled.
 std::vector<StallRow> rows_of(const Disassembly& text, const std::string& kernel);
 bool same_file(std::string_view path, std::string_view name);  // "my.cu" is "/home/me/my.cu"
@@ -73,7 +78,7 @@ std::string headline(const StallComparison& compared);
 struct StallReport {
   std::vector<StallRow> kernels;
   std::string kernel;           // whose lines these are; empty: none was asked for
-  std::vector<StallRow> lines, instructions;
+  std::vector<StallRow> lines, calls, instructions;
   std::string no_instructions;  // why their texts are missing; empty: they were not asked for, or are there
   std::vector<SampledWindow> windows;
   std::string said;  // what was sampled, or why nothing
@@ -81,7 +86,7 @@ struct StallReport {
 // `kernel`: a part of a name; the first kernel that has it is taken. Throws Failure if none has it. `instructions`: of this kernel, which
 // starts the disassembler.
 StallReport stall_report(const RunData& run, std::string_view kernel = {}, bool instructions = false);
-enum class StallsBy : uint8_t { Kernel, Line, Instruction };
+enum class StallsBy : uint8_t { Kernel, Line, Call, Instruction };
 Table stall_table(const std::vector<StallRow>& rows, StallsBy by);
 std::string to_text(const StallReport& report);
 std::string to_json(const StallReport& report);

@@ -42,6 +42,8 @@ std::vector<std::pair<std::string_view, Elf::Symbol>> Elf::symbols() const {
   return all;
 }
 
+std::string_view Elf::name_of(uint16_t section) const { return section < sections_.size() ? text(names_, sections_[section].name) : std::string_view(); }
+
 // Version 8 of the format, of CUDA 13, has the capability in another byte of the flags.
 int Elf::compute() const {
   constexpr uint64_t kFormatVersion = 8, kFlags = 48;

@@ -32,6 +32,7 @@ class Elf {
   const Section* at(uint16_t index) const { return index < sections_.size() ? &sections_[index] : nullptr; }
   std::span<const char> content(const Section& section) const;
   std::vector<std::pair<std::string_view, Symbol>> symbols() const;
+  std::string_view name_of(uint16_t section) const;  // empty: there is no such section
   int compute() const;  // capability that the code was made for: 90
 
  private:

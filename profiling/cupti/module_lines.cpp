@@ -69,7 +69,9 @@ std::optional<ModuleLines::Code> ModuleLines::code_of(uint64_t module, const std
   const Elf::Section* section = elf.section(".text." + function);
   if (!section) return {};
   const std::span<const char> content = elf.content(*section);
-  return Code{{content.data(), content.size()}, elf.compute()};
+  constexpr uint64_t kMostLineInfo = uint64_t{8} << 20;  // of all functions of the module, which are read for each
+  const Elf::Section* info = elf.section(".debug_line");
+  return Code{{content.data(), content.size()}, elf.compute(), info && info->size <= kMostLineInfo ? line_table(elf, function) : std::vector<PlacedInstructions>()};
 }
 
 }  // namespace ws::prof

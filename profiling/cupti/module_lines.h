@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "profiling/base/line_table.h"
+
 namespace ws::prof {
 
 class ModuleLines {
@@ -29,6 +31,7 @@ class ModuleLines {
   struct Code {
     std::string_view bytes;  // as long as this object
     int compute = 0;
+    std::vector<PlacedInstructions> lines;  // empty: it has no line info
   };
   std::optional<Code> code_of(uint64_t module, const std::string& function);  // not from two threads at once
 

@@ -191,17 +191,22 @@ void PcSampler::put(TraceContext& context, Sampled&& sampled) {
 // The code of the function, and the lines of its instructions, also of those without samples.
 void PcSampler::put_code(TraceContext& context, uint64_t module, const std::string& function) {
   constexpr size_t kMostBytes = size_t{1} << 20;
-  constexpr auto kMost = std::chrono::milliseconds(20);  // 4 to 14 µs an instruction; more in large modules
   const auto code = modules_.code_of(module, function);
   if (!code || code->bytes.size() > kMostBytes) return;
-  const NameId name = context.batch.id(context.batch.name(readable_kernel_name(function.c_str())));
-  context.batch.sampled(SampledCode{module, name, code->compute, std::string(code->bytes)});
-  const auto begin = std::chrono::steady_clock::now();
-  for (uint32_t offset = 0; offset < code->bytes.size() && std::chrono::steady_clock::now() - begin < kMost; offset += kInstructionBytes) {
-    const ModuleLines::Place place = modules_.line_of(module, function, offset);
-    if (place.line > 0)
-      context.batch.sampled(SampledInstruction{.module = module, .offset = offset, .line = place.line, .function = name, .file = context.batch.id(context.batch.name(place.file))});
+  SampledCode kept{module, context.batch.id(context.batch.name(readable_kernel_name(function.c_str()))), code->compute, std::string(code->bytes), {}};
+  for (size_t i = 0; i < code->lines.size(); ++i) {
+    const std::vector<CodePlace>& places = code->lines[i].places;
+    kept.calls += std::to_string(code->lines[i].offset);
+    for (const CodePlace& place : places)
+      kept.calls += '\t' + place.file + ':' + std::to_string(place.line) + '\t' + (place.function.empty() ? "" : readable_kernel_name(place.function.c_str()));
+    kept.calls += '\n';
+    const uint64_t end = i + 1 < code->lines.size() ? code->lines[i + 1].offset : code->bytes.size();
+    if (places.empty() || places[0].line == 0) continue;
+    const NameId file = context.batch.id(context.batch.name(places[0].file));
+    for (uint32_t offset = code->lines[i].offset; offset < std::min<uint64_t>(end, code->bytes.size()); offset += kInstructionBytes)
+      context.batch.sampled(SampledInstruction{.module = module, .offset = offset, .line = places[0].line, .function = kept.function, .file = file});
   }
+  context.batch.sampled(std::move(kept));
 }
 
 void PcSampler::put(TraceContext& context, bool last) {

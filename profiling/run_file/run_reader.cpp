@@ -464,11 +464,11 @@ void RunFileReader::Impl::add_stalls(Trace& trace) {
   });
   for (const auto& [id, one] : code) trace.stalls.add(one);
   if (db.has_table("sampled_functions"))
-    each_row("The sampled machine code", "sampled_functions", "module, function, compute, code", [&](Statement& row) {
+    each_row("The sampled machine code", "sampled_functions", "module, function, compute, code, calls", [&](Statement& row) {
       guard("The sampled machine code", [&] {
-        std::string bytes = unpacked(row.blob(4));
-        budget.take(bytes.size());
-        trace.stalls.add(SampledCode{static_cast<uint64_t>(row.integer(1)), name(row.integer(2)), static_cast<int32_t>(small(row.integer(3), 999)), std::move(bytes)});
+        std::string bytes = unpacked(row.blob(4)), calls = unpacked(row.blob(5));
+        budget.take(bytes.size() + calls.size());
+        trace.stalls.add(SampledCode{static_cast<uint64_t>(row.integer(1)), name(row.integer(2)), static_cast<int32_t>(small(row.integer(3), 999)), std::move(bytes), std::move(calls)});
       });
     });
   each_row("The sampled windows", "sampled_windows", "begin, \"end\", first_step, end_step, period, samples, dropped, hidden", [&](Statement& row) {

@@ -34,7 +34,7 @@ CREATE TABLE metric_data(id INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BL
 CREATE TABLE sampled_windows(id INTEGER PRIMARY KEY, begin INTEGER, "end" INTEGER, first_step INTEGER, end_step INTEGER, period INTEGER,
   samples INTEGER, dropped INTEGER, hidden INTEGER);
 CREATE TABLE sampled_code(id INTEGER PRIMARY KEY, module INTEGER, function INTEGER, "offset" INTEGER, file INTEGER, line INTEGER);
-CREATE TABLE sampled_functions(id INTEGER PRIMARY KEY, module INTEGER, function INTEGER, compute INTEGER, code BLOB NOT NULL);
+CREATE TABLE sampled_functions(id INTEGER PRIMARY KEY, module INTEGER, function INTEGER, compute INTEGER, code BLOB NOT NULL, calls BLOB NOT NULL);
 CREATE TABLE stalls(id INTEGER PRIMARY KEY, samples INTEGER);
 CREATE TABLE metrics(id INTEGER PRIMARY KEY, step INTEGER, wall_s REAL, loss REAL, accuracy REAL);
 CREATE TABLE evaluations(id INTEGER PRIMARY KEY, step INTEGER, epoch REAL, wall_s REAL, test_loss REAL, test_accuracy REAL);

@@ -49,7 +49,7 @@ class TraceSaver {
         memory_(db.prepare("INSERT INTO memory_data(first, last, count, data) VALUES(?, ?, ?, ?)")),
         window_(db.prepare("INSERT OR REPLACE INTO sampled_windows VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")),
         code_(db.prepare("INSERT OR REPLACE INTO sampled_code VALUES(?, ?, ?, ?, ?, ?)")),
-        function_(db.prepare("INSERT OR REPLACE INTO sampled_functions VALUES(?, ?, ?, ?, ?)")),
+        function_(db.prepare("INSERT OR REPLACE INTO sampled_functions VALUES(?, ?, ?, ?, ?, ?)")),
         stall_(db.prepare("INSERT OR REPLACE INTO stalls VALUES(?, ?)")) {}
 
   void save(const Trace& trace) {
@@ -154,7 +154,7 @@ class TraceSaver {
     }
     for (; saved_.functions < stalls.code().size(); ++saved_.functions) {
       const SampledCode& code = stalls.code()[saved_.functions];
-      function_.run(saved_.functions, static_cast<int64_t>(code.module), static_cast<int64_t>(code.function), code.compute, Blob{quickly_packed(code.bytes)});
+      function_.run(saved_.functions, static_cast<int64_t>(code.module), static_cast<int64_t>(code.function), code.compute, Blob{quickly_packed(code.bytes)}, Blob{quickly_packed(code.calls)});
     }
     for (size_t i = 0; i < stalls.instructions().size(); ++i) {
       const SampledInstruction& one = stalls.instructions()[i];

@@ -115,6 +115,7 @@ std::string encode_batch(const TraceBatch& batch) {
     to.value(code.function);
     to.value(code.compute);
     to.text(code.bytes);
+    to.text(code.calls);
   });
   return to.take();
 }
@@ -229,8 +230,9 @@ TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {
     code.function = from.value<NameId>("machine code");
     code.compute = from.value<int32_t>("machine code");
     code.bytes = from.text("machine code");
+    code.calls = from.text("machine code");
   };
-  constexpr size_t kSmallest = 2 * sizeof(uint64_t) + sizeof(NameId) + sizeof(int32_t);
+  constexpr size_t kSmallest = 3 * sizeof(uint64_t) + sizeof(NameId) + sizeof(int32_t);
   if (from.left() > 0) from.each(kSmallest, "machine code", read_code);  // older batches end before it
   from.expect_end();
   check(batch, ops, from);

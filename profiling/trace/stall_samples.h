@@ -73,6 +73,9 @@ struct SampledCode {
   NameId function{};
   int32_t compute = 0;  // compute capability that it was made for: 90
   std::string bytes;    // from offset 0 on
+  // Lines around its instructions, a text line each: an offset, the line, and the calls that it is inlined from up to the kernel, each as
+  // "path:line" and the function that is inlined there, with tabs between all. Each holds until the next one. Empty: no line info.
+  std::string calls;
 };
 
 // A stretch that was sampled, in ns of the trace.

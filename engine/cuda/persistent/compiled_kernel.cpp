@@ -54,7 +54,7 @@ std::vector<char> read_file(const std::filesystem::path& path) {
 }  // namespace
 
 std::vector<char> compile_source(const std::string& source, int compute) {
-  return compile_to_cubin(source, "persistent.cu", {architecture(compute), "--std=c++17", "--disable-warnings"},
+  return compile_to_cubin(source, "persistent.cu", {architecture(compute), "--std=c++17", "--disable-warnings", "--generate-line-info"},
                           "the persistent kernel could not be compiled");
 }
 

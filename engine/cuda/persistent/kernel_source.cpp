@@ -145,22 +145,30 @@ std::string waited_for(unsigned code) {
   return code < std::size(names) ? names[code] : "something unknown";
 }
 
+namespace {
+
+// Samples of the kernel name these files and their lines.
+std::string text_with_lines(const std::string& file) { return "#line 1 \"persistent/" + file + "\"\n" + text_of(file); }
+std::string made_with_lines(const std::string& text) { return "#line 1 \"persistent/made\"\n" + text; }
+
+}  // namespace
+
 std::string kernel_source(const Placement& placement, bool stamps) {
   std::string out;
-  out += text_of("arguments.cuh") + constants(placement, stamps) + text_of("common.cuh");
+  out += text_with_lines("arguments.cuh") + made_with_lines(constants(placement, stamps)) + text_with_lines("common.cuh");
   switch (placement.residency) {
     case Residency::Cluster:
-      return out + wgmma_functions(placement) + text_of("slices.cuh") + text_of("cluster.cuh");
+      return out + made_with_lines(wgmma_functions(placement)) + text_with_lines("slices.cuh") + text_with_lines("cluster.cuh");
     case Residency::Copies:
-      return out + wgmma_functions(placement) + text_of("widths.cuh") + text_of("slices.cuh") + text_of("copies.cuh");
+      return out + made_with_lines(wgmma_functions(placement)) + text_with_lines("widths.cuh") + text_with_lines("slices.cuh") + text_with_lines("copies.cuh");
     case Residency::Rows:
-      return out + text_of("widths.cuh") + text_of("rows.cuh");
+      return out + text_with_lines("widths.cuh") + text_with_lines("rows.cuh");
     case Residency::Block:
-      return out + text_of("widths.cuh") + text_of("block.cuh");
+      return out + text_with_lines("widths.cuh") + text_with_lines("block.cuh");
     case Residency::Grid:
-      return out + wgmma_functions(placement) + text_of("widths.cuh") + text_of("grid.cuh");
+      return out + made_with_lines(wgmma_functions(placement)) + text_with_lines("widths.cuh") + text_with_lines("grid.cuh");
     case Residency::Flow:
-      return out + wgmma_functions(placement) + text_of("flow.cuh");
+      return out + made_with_lines(wgmma_functions(placement)) + text_with_lines("flow.cuh");
     case Residency::None:
       break;
   }

@@ -127,6 +127,16 @@ TEST(Stalls, InstructionsSumToTheirLinesAndToTheirKernel) {
   EXPECT_EQ(stalls_by_line(made.run.trace, "bias_relu(float*)").size(), 3u) << "and adds no row of a line";
 }
 
+TEST(Stalls, CallsSumToTheirKernel) {
+  const MadeStalls made;
+  const std::vector<StallRow> rows = stalls_by_call(made.run.trace, "bias_relu(float*)");
+  std::vector<std::string> shown;
+  for (const StallRow& row : rows) shown.push_back(std::string(static_cast<size_t>(row.depth), '>') + row.place() + " " + row.function + " " + std::to_string(row.samples));
+  EXPECT_THAT(shown, testing::ElementsAre("my.cu:30  750", ">my.cu:18 add(float*) 750", "my.cu:31  200", ">my.cu:12 meet() 200", "my.cu:14  50"));
+  EXPECT_TRUE(stalls_by_call(made.run.trace, "library_gemm").empty());
+  EXPECT_THAT(to_text(stall_report(made.run, "bias")), HasSubstr("  my.cu:18 in add\n"));
+}
+
 TEST(Stalls, TheReportHasInstructionsWhenTheyAreAskedFor) {
   const MadeStalls made;
   EXPECT_TRUE(stall_report(made.run, "bias").instructions.empty());

@@ -400,7 +400,7 @@ std::vector<std::string> rows_of(const StallSamples& stalls, const Trace& trace)
   for (const SampledWindow& w : stalls.windows())
     for (const uint64_t number : {static_cast<uint64_t>(w.begin), static_cast<uint64_t>(w.end), uint64_t{w.first_step}, uint64_t{w.end_step}, uint64_t{w.period}, w.samples, w.dropped, w.hidden})
       rows.push_back(std::to_string(number));
-  for (const SampledCode& code : stalls.code()) rows.push_back(trace.name(code.function) + " " + std::to_string(code.module) + " " + std::to_string(code.compute) + " " + code.bytes);
+  for (const SampledCode& code : stalls.code()) rows.push_back(trace.name(code.function) + " " + std::to_string(code.module) + " " + std::to_string(code.compute) + " " + code.bytes + code.calls);
   std::ranges::sort(rows);
   return rows;
 }

@@ -1,15 +1,38 @@
 // The kernels compile for GPUs with and without clusters. The run-time compiler needs no GPU.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #if WARPSIGHT_HAVE_CUDA
 #include "engine/cuda/persistent/compiled_kernel.h"
 #include "engine/cuda/persistent/kernel_source.h"
+#include "engine/cuda/runtime/nvrtc.h"
+#include "profiling/base/line_table.h"
 #endif
 
 namespace ws::cuda::persistent {
 namespace {
 
 #if WARPSIGHT_HAVE_CUDA
+// Lines name the files of the source, with the calls around each, and change no instruction.
+void check_lines(const std::string& source, int compute) {
+  const std::vector<char> with = compile_source(source, compute);
+  const std::string target = "--gpu-architecture=sm_" + std::to_string(compute) + (compute == 90 ? "a" : "");
+  const std::vector<char> without = compile_to_cubin(source, "persistent.cu", {target, "--std=c++17", "--disable-warnings"}, "it does not compile");
+  const Elf with_lines(with), plain(without);
+  ASSERT_TRUE(with_lines.section(".text.ws_train") && plain.section(".text.ws_train"));
+  EXPECT_TRUE(std::ranges::equal(with_lines.content(*with_lines.section(".text.ws_train")), plain.content(*plain.section(".text.ws_train"))));
+  size_t deepest = 0;
+  bool named = false, in_role = false;
+  for (const PlacedInstructions& one : line_table(with_lines, "ws_train")) {
+    deepest = std::max(deepest, one.places.size());
+    for (const CodePlace& place : one.places) named = named || place.file.find("persistent/") != std::string::npos;
+    in_role = in_role || (one.places.size() > 1 && !one.places[one.places.size() - 2].function.empty());
+  }
+  EXPECT_GE(deepest, 3u);
+  EXPECT_TRUE(named && in_role);
+}
+
 void expect_compiles(const Network& n, int compute, bool stamped = false) {
   Limits limits;
   limits.compute = compute;
@@ -20,6 +43,7 @@ void expect_compiles(const Network& n, int compute, bool stamped = false) {
     EXPECT_GT(plain, 1000u);
     if (!stamped) return;
     EXPECT_GT(compile_source(kernel_source(made, true), compute).size(), plain) << "stamps are code";
+    check_lines(kernel_source(made), compute);
   } catch (const Failure& problem) {
     ADD_FAILURE() << text(made) << problem.what();
   }

@@ -17,6 +17,7 @@
 #include "app/text/units.h"
 #include "app/timeline/block_label.h"
 #include "app/timeline/time_scale.h"
+#include "app/widgets/instruction_view.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/card_limits.h"
 #include "app/workspace/marked_steps.h"
@@ -439,12 +440,15 @@ void KernelsPanel::drillDown() {
   below_->setTitle(tr("Executions"), row ? readable_name(*row) : tr("choose a kernel"));
   if (!row) {
     histogram_->setData({}, theme().focus);
+    histogram_->show();
     source_->hide();
     return showInstances({}, false);
   }
   const TimeRange range = lookedAt();
   fillInstances(*row, range);
   showSource(*row, range);
+  constexpr int kWidthForAll = 1300;  // in a narrower window instructions take the place of the distribution
+  histogram_->setVisible(source_->isHidden() || source_->instructions()->isHidden() || width() >= kWidthForAll);
 }
 
 // The source of a kernel whose instructions were sampled, at the line with the most samples. False if its file is not known.

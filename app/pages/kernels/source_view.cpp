@@ -96,6 +96,7 @@ SourceView::SourceView(QWidget* parent) : QWidget(parent), table_(new QTableView
 
 void SourceView::setInstructions(std::vector<prof::StallRow> rows, const QString& sentence) {
   instructions_->setVisible(!rows.empty());
+  table_->setColumnWidth(SourceModel::Samples, rows.empty() ? 150 : 108);
   instructions_->setRows(std::move(rows), sentence);
 }
 

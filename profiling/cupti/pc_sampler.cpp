@@ -190,16 +190,16 @@ void PcSampler::put(TraceContext& context, Sampled&& sampled) {
 
 // The code of the function, and the lines of its instructions, also of those without samples.
 void PcSampler::put_code(TraceContext& context, uint64_t module, const std::string& function) {
-  constexpr size_t kMostBytes = size_t{1} << 20;
+  constexpr size_t kMostBytes = size_t{1} << 20, kMostText = size_t{4} << 20;
   const auto code = modules_.code_of(module, function);
   if (!code || code->bytes.size() > kMostBytes) return;
   SampledCode kept{module, context.batch.id(context.batch.name(readable_kernel_name(function.c_str()))), code->compute, std::string(code->bytes), {}};
   for (size_t i = 0; i < code->lines.size(); ++i) {
     const std::vector<CodePlace>& places = code->lines[i].places;
-    kept.calls += std::to_string(code->lines[i].offset);
+    std::string calls = std::to_string(code->lines[i].offset);
     for (const CodePlace& place : places)
-      kept.calls += '\t' + place.file + ':' + std::to_string(place.line) + '\t' + (place.function.empty() ? "" : readable_kernel_name(place.function.c_str()));
-    kept.calls += '\n';
+      calls += '\t' + place.file + ':' + std::to_string(place.line) + '\t' + (place.function.empty() ? "" : readable_kernel_name(place.function.c_str()));
+    if (kept.calls.size() + calls.size() < kMostText) kept.calls += calls + '\n';
     const uint64_t end = i + 1 < code->lines.size() ? code->lines[i + 1].offset : code->bytes.size();
     if (places.empty() || places[0].line == 0) continue;
     const NameId file = context.batch.id(context.batch.name(places[0].file));

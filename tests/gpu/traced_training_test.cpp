@@ -3,8 +3,13 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
+#include <map>
+#include <set>
 
+#include "profiling/analysis/stalls.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/formats/convert.h"
 
@@ -17,7 +22,7 @@ struct Mode {
 };
 void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.name; }
 
-class TracedTraining : public ::testing::TestWithParam<Mode> {
+class SampledTraining : public ::testing::Test {
  protected:
   void SetUp() override {
     int devices = 0;
@@ -40,6 +45,28 @@ class TracedTraining : public ::testing::TestWithParam<Mode> {
 
   std::filesystem::path folder_;
 };
+class TracedTraining : public SampledTraining, public ::testing::WithParamInterface<Mode> {};
+
+// The persistent kernel under X-ray: its calls name the roles, and below each the phases of its step.
+TEST_F(SampledTraining, ThePersistentKernelHasRolesAndPhases) {
+  const RunData run = train("--set exec.launch=persistent --set exec.fusion=epilogue --set exec.precision=tf32 --xray 40");
+  const std::vector<StallRow> kernels = stalls_by_kernel(run.trace);
+  const auto kernel = std::ranges::find_if(kernels, [](const StallRow& row) { return row.kernel.find("ws_train") != std::string::npos; });
+  ASSERT_NE(kernel, kernels.end()) << run.summary.said(kXrayKey);
+  uint64_t of_roots = 0;
+  std::map<std::string, std::set<int>> phases;  // lines, by role
+  std::string text;
+  for (const StallRow& row : stalls_by_call(run.trace, kernel->kernel)) {
+    if (row.depth == 0) of_roots += row.samples;
+    if (row.depth == 1) phases[row.function].insert(row.line);
+    const auto reason = main_reason(row);
+    if (row.depth < 3) text += std::string(2 * static_cast<size_t>(row.depth), ' ') + row.place() + " " + row.function + " " + std::to_string(row.samples) + " " + (reason ? stall_name(reason->reason) : "") + "\n";
+  }
+  std::printf("%s\n%s", run.summary.said(kXrayKey).c_str(), text.c_str());
+  EXPECT_GE(static_cast<double>(of_roots), 0.9 * static_cast<double>(kernel->samples)) << text;
+  EXPECT_GE(phases.size(), 2u) << text;
+  EXPECT_TRUE(std::ranges::any_of(phases, [](const auto& role) { return role.second.size() >= 3; })) << text;
+}
 
 constexpr int64_t kMillisecond = 1'000'000;
 

@@ -17,6 +17,7 @@
 #include "app/window/main_window.h"
 #include "app/window/status_line.h"
 #include "app/window/window_layout.h"
+#include "app/workspace/job.h"
 
 namespace ws::app {
 namespace {
@@ -43,19 +44,24 @@ void train_for(MainWindow& window, double seconds) {
   while (timer.elapsed() < seconds * 1000 && window.workspace()->session()->busy()) turn(20);
 }
 
-bool still_reading(MainWindow& window) {
-  return std::ranges::any_of(window.workspace()->library()->ticked(), [](const Run* run) { return !run->loaded; }) ||
-         std::ranges::any_of(window.findChildren<WeightsPanel*>(),
-                             [](const WeightsPanel* panel) { return panel->isVisible() && panel->reading(); });
+// Pages read on other threads, and gather changes with timers that fire once.
+bool filled(MainWindow& window) {
+  const auto due = [](const QTimer* timer) { return timer->isSingleShot() && timer->isActive(); };
+  return !Job::anyRunning() && std::ranges::all_of(window.workspace()->library()->ticked(), [](const Run* run) { return run->loaded; }) &&
+         std::ranges::none_of(window.findChildren<QTimer*>(), due) &&
+         std::ranges::none_of(window.findChildren<WeightsPanel*>(), [](const WeightsPanel* panel) { return panel->isVisible() && panel->reading(); });
 }
 
-// Until all that is shown was read and painted, at most a minute.
+// Until all that is shown was read and painted: what one part has read may let another one begin to read. At most a minute,
+// and while a training goes on, which always has more to show, some seconds.
 void read_all(MainWindow& window) {
-  constexpr int kSettleMs = 700;
-  turn(kSettleMs);
-  if (!still_reading(window)) return;
-  for (int i = 0; i < 600 && still_reading(window); ++i) turn(100);
-  turn(kSettleMs);
+  constexpr int kQuietTurns = 8, kMostMs = 60'000, kMostOfTraining = 5'000;
+  QElapsedTimer timer;
+  timer.start();
+  for (int quiet = 0; quiet < kQuietTurns; quiet = filled(window) ? quiet + 1 : 0) {
+    if (timer.elapsed() > (window.workspace()->session()->busy() ? kMostOfTraining : kMostMs)) return;
+    turn(50);
+  }
 }
 
 }  // namespace

@@ -1,10 +1,22 @@
 #include "app/workspace/job.h"
 
+#include <algorithm>
 #include <exception>
+#include <set>
 #include <system_error>
 #include <utility>
 
 namespace ws::app {
+
+namespace {
+
+// Used on the window's thread. Never freed: a job may end after all other statics.
+std::set<const Job*>& all_jobs() {
+  static auto* const jobs = new std::set<const Job*>;
+  return *jobs;
+}
+
+}  // namespace
 
 Job::Side::Side(Job* job, std::shared_ptr<Task> task)
     : job_(job), task_(std::move(task)), cancelled_(task_, &task_->cancelled) {}
@@ -16,9 +28,16 @@ void Job::Side::post(std::function<void()> news) const {
   QMetaObject::invokeMethod(job_, deliver, Qt::QueuedConnection);
 }
 
+Job::Job(QObject* parent) : QObject(parent) { all_jobs().insert(this); }
+
 Job::~Job() {
+  all_jobs().erase(this);
   drop();
   thread_ = {};
+}
+
+bool Job::anyRunning() {
+  return std::ranges::any_of(all_jobs(), [](const Job* job) { return job->running(); });
 }
 
 void Job::start(std::function<void(const Side&)> work, std::function<void(const QString& problem)> done) {

@@ -28,7 +28,7 @@ class Job : public QObject {
     std::shared_ptr<std::atomic<bool>> cancelled_;
   };
 
-  explicit Job(QObject* parent = nullptr) : QObject(parent) {}
+  explicit Job(QObject* parent = nullptr);
   ~Job() override;
 
   // `done` gets a sentence if the work threw an exception; it may call deleteLater() on the job.
@@ -36,6 +36,7 @@ class Job : public QObject {
   void cancel();  // asks everything to stop; its end is reported as usual
   void drop();    // cancels and reports nothing more
   bool running() const { return !tasks_.empty() && !tasks_.back()->dropped; }
+  static bool anyRunning();  // of all jobs of the window; a picture of it waits for them
 
  private:
   struct Task {

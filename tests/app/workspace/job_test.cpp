@@ -25,6 +25,7 @@ class JobTest : public QObject {
   void aDroppedPieceReportsNothing();
   void theDestructorCancelsAndWaits();
   void theEndMayDeleteTheJob();
+  void aPictureWaitsForAllOfThem();
 };
 
 void JobTest::reportsItsNewsAndItsEndOnThisThread() {
@@ -46,6 +47,21 @@ void JobTest::reportsItsNewsAndItsEndOnThisThread() {
   QVERIFY(job.running());
   QTRY_COMPARE(news, QStringList({"1", "2", "3", "end"}));
   QVERIFY(!job.running());
+}
+
+void JobTest::aPictureWaitsForAllOfThem() {
+  QVERIFY(!Job::anyRunning());
+  Job first;
+  auto second = std::make_unique<Job>();
+  std::atomic<bool> go{false};
+  for (Job* job : {&first, second.get()})
+    job->start([&go](const Job::Side& side) { while (!go && !*side.cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1)); },
+               [](const QString&) {});
+  second.reset();
+  QVERIFY(Job::anyRunning());
+  go = true;
+  QTRY_VERIFY(!first.running());
+  QVERIFY(!Job::anyRunning());
 }
 
 void JobTest::doesOnePieceAfterTheOther() {

@@ -268,7 +268,7 @@ Run* RunLibrary::replace(Run* live, const QString& path) {
 void RunLibrary::giveLetter(Run* run) {
   if (run->letter >= 0 && std::ranges::find(runs_, run->letter, &Run::slot) == runs_.end()) return;
   constexpr int kColours = 8;
-  std::set<int> owned;
+  std::set<int> owned = removed_letters_;
   std::array<int, kColours> ticked{};
   for (const Run* other : runs_) {
     if (other != run) owned.insert(other->letter);
@@ -398,6 +398,7 @@ bool RunLibrary::remove(Run* run) {
     emit failed(tr("%1 cannot be deleted: its folder is not writable.").arg(QFileInfo(run->path).fileName()));
     return false;
   }
+  if (run->letter >= 0) removed_letters_.insert(run->letter);
   forget(run);
   emit changed();
   return true;

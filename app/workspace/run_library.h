@@ -9,6 +9,7 @@
 #include <QTimer>
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "app/workspace/aside_files.h"
@@ -85,6 +86,7 @@ class RunLibrary : public QObject {
   std::vector<Run*> runs_;
   Selection selection_;
   RunTrash trash_;
+  std::set<int> removed_letters_;  // of this session: a removed run that comes back finds its letter free
   QSet<QString> reserved_;
   AsideFiles aside_;
   QSet<QString> reported_;  // files put aside or left out that were reported

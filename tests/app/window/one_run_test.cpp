@@ -57,6 +57,7 @@ class OneRunTest : public QObject, FilledWindow {
   void valuesLeaveWithThePointer();
   void aRunThatLeftCanBeSelectedAgain();
   void theDeleteKeyRemovesTheCurrentRun();
+  void aRemovedRunChangesNoLetter();
   void aDeletedRunIsNotTheOneThatTrainedLast();
 };
 
@@ -315,6 +316,23 @@ void OneRunTest::theDeleteKeyRemovesTheCurrentRun() {
   QCOMPARE(library->runs(), std::vector{first});
   QCOMPARE(library->current(), first);
   QVERIFY2(disagreement(*window).isEmpty(), qPrintable(disagreement(*window)));
+}
+
+// A letter stands for one run as long as the window is open: in pictures, notes and reports too.
+void OneRunTest::aRemovedRunChangesNoLetter() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  RunLibrary* library = window->workspace()->library();
+  Run *first = adopt(*window, "first", ws::test::StepStyle::EagerDirect), *second = adopt(*window, "second", ws::test::StepStyle::GraphArena);
+  library->tickOnly({first, second});
+  const int gone = first->letter, kept = second->letter;
+  QVERIFY(gone >= 0 && kept >= 0 && gone != kept);
+  QVERIFY(library->remove(first));
+  QCOMPARE(second->letter, kept);
+  Run* third = adopt(*window, "third", ws::test::StepStyle::EagerDirect);
+  library->setTicked(third, true);
+  QVERIFY2(third->letter != gone && third->letter != kept, "the letter of the removed run stays free for its return");
+  QCOMPARE(second->letter, kept);
 }
 
 void OneRunTest::aDeletedRunIsNotTheOneThatTrainedLast() {

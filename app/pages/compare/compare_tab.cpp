@@ -338,8 +338,9 @@ std::vector<Run*> CompareTab::ordered() const {
 }
 
 void CompareTab::refresh() {
-  if (baseline_ && candidate_ && (compared_.baseline != baseline_ || compared_.candidate != candidate_))
-    headline_->showWaiting(run_letter(baseline_->slot), run_letter(candidate_->slot));
+  const bool other = compared_.baseline != baseline_ || compared_.candidate != candidate_, comparing = baseline_ && candidate_ && other;
+  if (comparing) headline_->showWaiting(run_letter(baseline_->slot), run_letter(candidate_->slot));
+  step_->setComparing(comparing), waterfall_->setComparing(comparing);
   samples_.look(ordered());
 }
 
@@ -362,6 +363,7 @@ void CompareTab::showAll() {
   for (Run* run : ordered()) compared_.runs.emplace_back(run), compared_.figures.push_back(samples_.of(run));
   compared_.baseline = baseline_, compared_.candidate = candidate_;
   compared_.pinned = baseline_ && pinned_ == baseline_;
+  step_->setComparing(false), waterfall_->setComparing(false);
   const bool pair = compared_.pair();
   if (pair) compared_.comparison = compare(*samples_.of(baseline_), *samples_.of(candidate_));
   showLegend();

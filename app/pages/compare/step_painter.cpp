@@ -327,11 +327,10 @@ void StepPainter::paintRuns(StepCanvas& canvas, double top) const {
 void StepPainter::paintEmpty(QPainter& painter, const QRectF& area) const {
   painter.setPen(theme().secondary);
   painter.setFont(ui_font(12.5));
-  painter.drawText(
-      area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
-      shown_.runs.empty()
-          ? QObject::tr("Tick two or more runs in the Runs list. They appear here on one time scale.")
-          : QObject::tr("None of these runs has a trace of its steps. Their losses and times are compared below."));
+  QString text = QObject::tr("None of these runs has a trace of its steps. Their losses and times are compared below.");
+  if (shown_.runs.empty()) text = QObject::tr("Click a run in Runs and tick another one. Both appear here on one time scale.");
+  if (shown_.comparing) text = QObject::tr("Comparing…");
+  painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, text);
 }
 
 void StepPainter::render(QPainter& painter, const QRectF& area) const {

@@ -18,6 +18,7 @@ class StepView : public QWidget {
   void setRuns(std::vector<Shown> runs);  // the first run is the reference for the tint
   void setAlign(StepAlign align, int64_t step = 0);
   void setTinted(bool on);
+  void setComparing(bool on) { shown_.comparing = on; update(); }
   StepAlign align() const { return shown_.align; }
   int64_t alignedStep() const { return shown_.step; }
 

@@ -31,6 +31,7 @@ struct SteppedRuns {
   StepAlign align = StepAlign::Median;
   int64_t step = 0;
   bool tinted = true;
+  bool comparing = false;  // the figures of these runs are not ready
   TimeRange range{0, 1'000'000};  // view time: 0 is the begin of the aligned step in each run
   double scroll = 0;
   bool tight = false;     // everything is lower if there is little space

@@ -151,9 +151,10 @@ bool WaterfallView::paintsNothing(QPainter& painter, const QRectF& area) const {
   if (comparison_.split) return false;
   painter.setPen(theme().secondary);
   painter.setFont(ui_font(12.5));
-  painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                   baseline_slot_ < 0 ? tr("Tick a second run to see the difference by cause.")
-                                      : tr("Both runs need a trace of the same level to split the difference by cause."));
+  QString text = tr("Both runs need a trace of the same level to split the difference by cause.");
+  if (baseline_slot_ < 0) text = tr("Tick a second run to see the difference by cause.");
+  if (comparing_) text = tr("Comparing…");
+  painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, text);
   return true;
 }
 

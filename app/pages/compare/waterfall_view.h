@@ -14,6 +14,7 @@ class WaterfallView : public QWidget {
   explicit WaterfallView(QWidget* parent = nullptr);
   // Slots of −1: there are no two runs to compare.
   void setComparison(const Comparison& comparison, int baseline_slot, int candidate_slot);
+  void setComparing(bool on) { comparing_ = on; update(); }  // the figures of the runs are not ready
   void setByOp(bool by_op);
   bool byOp() const { return by_op_; }
   prof::Waterfall shown(double height) const;  // by op: as many ops as fit, and the rest as one
@@ -61,6 +62,7 @@ class WaterfallView : public QWidget {
 
   Comparison comparison_;
   int baseline_slot_ = -1, candidate_slot_ = -1;
+  bool comparing_ = false;
   bool by_op_ = false;
 };
 

@@ -200,7 +200,7 @@ LogAxis arrival_axis(const RankReport& report, double left, double width) {
 }
 
 std::string steps_text(int64_t count, double late_us) {
-  return std::to_string(count) + (count == 1 ? " step: " : " steps: ") + time_text(late_us);
+  return "late in " + std::to_string(count) + (count == 1 ? " step: " : " steps: median ") + time_text(late_us);
 }
 
 std::string size_tick(double bytes) {

@@ -64,8 +64,8 @@ Table collectives_table(const prof::RankReport& report, bool wide) {
 Table ranks_table(const prof::RankReport& report, bool wide) {
   std::vector<std::string> keys{"rank"};
   if (std::ranges::any_of(report.ranks, [](const auto& r) { return !r.host.empty(); })) keys.push_back("host");
-  keys.emplace_back("step_us");
-  if (wide) keys.emplace_back("late_us");  // with two ranks it is what the other one waits
+  keys.emplace_back("late_us");  // the headline and the histogram are about it
+  if (wide) keys.emplace_back("step_us");
   keys.insert(keys.end(), {"wait_us", "transfer_us"});
   if (report.computation) keys.push_back("exposed_us");
   keys.push_back("caused_us");

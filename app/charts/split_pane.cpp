@@ -4,7 +4,8 @@
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "app/charts/series.h"
@@ -140,19 +141,18 @@ void SplitPane::setCompact(bool compact) {
 
 void SplitPane::refresh() {
   std::vector<const StepSplit*> splits;
-  int64_t steps = 0, fewest = INT64_MAX;
+  std::set<std::string> which;
   std::erase_if(runs_, [](const QPointer<Run>& run) { return !run; });
   for (const auto& run : runs_) {
     splits.push_back(&run->split);
-    if (run->split.steps > 0) fewest = std::min(fewest, run->split.steps), steps = std::max(steps, run->split.steps);
+    if (run->split.steps > 0) which.insert(run->split.which);
   }
-  const QString means =
-      fewest < steps ? count_text(fewest) + QStringLiteral("–") + count_text(steps) : count_text(steps);
   merged_ = compact_ && !isWide();
   table_ = split_table(splits, merged_);
   if (compact_ && !merged_ && tightHeight() > height()) merged_ = true, table_ = split_table(splits, true);
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
-  const QString note = steps == 0 ? unit : tr("%1 · median of the newest %2").arg(unit, means);
+  const QString steps = which.size() == 1 ? QString::fromStdString(*which.begin()) : tr("each run's steps");
+  const QString note = which.empty() ? unit : tr("%1 · median of %2").arg(unit, steps);
   const StepSplit* const only = runs_.size() == 1 ? &runs_[0]->split : nullptr;
   const int rank = only && several_ranks(runs_[0]->trace) ? prof::rank_of_steps(runs_[0]->trace) : -1;
   const QString of_rank = rank < 0 ? QString() : tr(" · rank %1").arg(rank);

@@ -135,12 +135,17 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
 // Prints the advice that the window shows as cards.
 std::string causes_text(const prof::RunData& run) {
   std::string text;
-  const app::ProvedPredictions proved = app::proved_predictions();
-  for (const app::Insight& insight : app::run_insights(run)) {
+  const app::RunInsights all = app::run_insights(run);
+  for (const app::Insight& insight : all.found) {
     text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + wrapped(insight.why, 2, 2) + "\n";
-    if (const std::string saving = app::saving_text(insight, 0, proved); !saving.empty()) text += wrapped("Predicted: " + saving + ".", 2, 2) + "\n";
+    std::string change;
+    for (const auto& [key, value] : insight.change) change += " --set " + key + "=" + value;
+    if (!change.empty()) text += wrapped("Try:" + change, 2, 2) + "\n";
+    if (const std::string saving = app::saving_text(insight, all.facts.step_us); !saving.empty()) text += wrapped("Predicted: " + saving + ".", 2, 2) + "\n";
   }
-  return text.empty() ? "\nNothing stands out.\n" : text;
+  if (text.empty()) return "\nNothing stands out.\n";
+  const std::string note = app::predictions_note(all.found, all.facts.step_us);
+  return note.empty() ? text : text + "\n" + wrapped(note, 0, 0) + "\n";
 }
 
 // Prints a recorded program: its modules as a tree, or what the host did. Returns false if `by` is neither.
@@ -153,7 +158,7 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
     return true;
   }
   if (a.by == "cause") {
-    a.json ? void(std::printf("%s\n", app::to_json(app::run_insights(run), run.trace).c_str())) : print_table(heading(run.summary) + causes_text(run));
+    a.json ? void(std::printf("%s\n", app::to_json(app::run_insights(run).found, run.trace).c_str())) : print_table(heading(run.summary) + causes_text(run));
     return true;
   }
   if (a.by == "critical") {

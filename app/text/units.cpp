@@ -61,7 +61,7 @@ QString written_text(const QString& path) {
 QString step_time_name() { return QObject::tr("step time"); }
 
 QString step_time_tip(double p5_us, double p95_us) {
-  const QString spread = step_spread_text(p5_us, p95_us), median = QObject::tr("Median of the newest steps measured.");
+  const QString spread = step_spread_text(p5_us, p95_us), median = QObject::tr("Median of the measured steps: whole ones, without the first steps and the open last one.");
   return spread.isEmpty() ? median : median + ' ' + spread + '.';
 }
 

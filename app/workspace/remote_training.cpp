@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "app/core/runs/data_shape.h"
+#include "app/core/runs/plan_budget.h"
 #include "profiling/base/failure.h"
 
 namespace ws::app {
@@ -24,13 +24,7 @@ void RemoteTraining::change(const std::string& key, const std::string& value) {
 // Compiles the plan here from the choices: the other machine makes the same plan.
 void RemoteTraining::takePlan(RunUpdate& update) {
   for (const Change& change : update.changes) set_field(spec_, change.key, change.to);
-  try {
-    const DataShape shape = data_shape(spec_.data);
-    if (!shape.known()) return;
-    const int64_t batch = spec_.train.batch > 0 ? std::min(spec_.train.batch, shape.train) : shape.train;
-    update.plan = compile(spec_, make_model(spec_.model, shape.input, shape.outputs), batch);
-  } catch (const Failure&) {  // another version: show the run without a plan
-  }
+  update.plan = plan_before_loading(spec_);
 }
 
 RunUpdate RemoteTraining::take() {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/runs/change_marks.h"
-#include "app/core/runs/data_shape.h"
 #include "app/core/runs/newest_trace.h"
+#include "app/core/runs/plan_budget.h"
 #include "app/workspace/shipped_runs.h"
 #include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/pace.h"
@@ -158,22 +158,12 @@ void add_throughput(const prof::RunSummary& file, RunDetails& d) {
   }
 }
 
-void read_plan(const RunSpec& spec, RunDetails& d) {
-  const DataShape shape = data_shape(spec.data);
-  if (!shape.known()) return;
-  const int64_t batch = spec.train.batch > 0 ? std::min(spec.train.batch, shape.train) : shape.train;
-  try {
-    d.plan = compile(spec, make_model(spec.model, shape.input, shape.outputs), batch);
-  } catch (const Failure&) {  // from another version: show the run without a plan
-  }
-}
-
 // Uses the spans in memory. For a very long run they begin where its history in memory begins.
 void read_choices(const prof::RunSummary& file, RunDetails& d) {
   if (file.origin != "run" || file.spec.empty()) return;
   const RunSpec spec = parse_spec(file.spec);
   if (host_runs_ahead(spec)) d.gpu_steps.finish(d.trace);
-  read_plan(spec, d);
+  d.plan = plan_before_loading(spec);
 }
 
 }  // namespace

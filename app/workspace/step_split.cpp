@@ -1,6 +1,6 @@
 #include "app/workspace/step_split.h"
 
-#include "profiling/analysis/steps_of_run.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t steps) {
@@ -13,7 +13,7 @@ StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t
   for (size_t i = 0; i < prof::kMeanings; ++i)
     if (sums[i] > 0)
       split.parts.push_back({static_cast<prof::Meaning>(i), {}, static_cast<double>(sums[i]) * per_step});
-  split.steps = steps;
+  split.steps = steps, split.which = prof::which_steps({.count = steps});
   split.wall_us = static_cast<double>(wall) * per_step;
   return split;
 }
@@ -32,7 +32,8 @@ StepSplit split_of(const prof::StepsOfRun& steps_of_run, const prof::SampleRange
       of_host.push_back({id.meaning, QString::fromUtf8(prof::part_name(id)), static_cast<double>(ns) * 1e-3 / static_cast<double>(parts.steps), id.kind});
   }
   StepSplit split = split_from(times, parts.wall(), parts.steps);
-  split.steps = sample.parts.steps;
+  split.steps = sample.parts.steps, split.which = prof::which_steps(sample.which);
+  if (prof::used_gpu(steps_of_run.trace())) split.gpu = prof::gpu_figures(steps_of_run.trace(), sample.row, sample.row_steps);
   split.parts.insert(split.parts.end(), of_host.begin(), of_host.end());
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;
   split.busy = sample.parts.busy_share(), split.left_out = QString::fromStdString(prof::left_out_text(sample));

@@ -2,15 +2,11 @@
 #pragma once
 #include <QString>
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "profiling/analysis/step_breakdown.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/trace.h"
-
-namespace ws::prof {
-struct SampleRange;
-class StepsOfRun;
-}
 
 namespace ws::app {
 
@@ -24,6 +20,8 @@ struct StepSplit {
   std::vector<SplitPart> parts;
   double wall_us = 0;  // the step time, which is a median; the parts sum to it
   int64_t steps = 0;
+  std::string which;  // "steps 21–58": the measured ones
+  prof::GpuFigures gpu;
   QString left_out;  // ", 3 pauses left out", behind the number of steps; empty if there were none
   bool short_launches = false;  // longer ones are among what is left out
   double kernels = 0, allocations = 0, busy = 0;  // per step; busy: share of time that the GPU had work

@@ -86,16 +86,14 @@ std::string time_text(const StepTime& time) {
 std::string busy_text(const TraceStats& s) {
   const double whole = 100 * s.activity.busy_share();
   if (!s.step.traced() || s.step.parts.busy <= 0) return formatted("GPU busy     {:12.1f} %   of the trace\n", whole);
-  return formatted("GPU busy     {:12.1f} %   of the steps below, {:.1f} % of the trace\n",
-                   100 * s.step.parts.busy_share(), whole);
+  return formatted("GPU busy     {:12.1f} %   of {}, {:.1f} % of the trace\n",
+                   100 * s.step.parts.busy_share(), which_steps(s.step.which), whole);
 }
 
 std::string step_text(const StepSample& step, bool of_windows) {
   if (!step.traced()) return "";
   const auto steps = static_cast<double>(step.parts.steps), wall = static_cast<double>(step.parts.wall());
-  std::string text = formatted("\n{:>12} {:>7}", "µs", "%") + "  of a step, mean of " +
-                     (of_windows ? "" : "the newest ") + std::to_string(step.parts.steps) +
-                     (of_windows ? " recorded kernel by kernel" : "") + left_out_text(step) + "\n";
+  std::string text = formatted("\n{:>12} {:>7}", "µs", "%") + "  of a step, mean of " + which_steps(step.which) + (of_windows ? " recorded kernel by kernel" : "") + left_out_text(step) + "\n";
   const auto add = [&](double ns, const std::string& name) {
     text += formatted("{:>12} {:7.2f}  {}\n", us_number(ns / steps), wall > 0 ? 100 * ns / wall : 0, name);
   };
@@ -112,11 +110,11 @@ std::string gpu_text(const TraceStats& s) {
                       static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9,
                       s.captures > 0 ? "in " + std::to_string(s.captures) + " capture ranges" : "allocations are of all of it");
   if (s.activity.busy > 0) text += busy_text(s);
-  if (s.activity.copies > 0 && s.activity.kernels > 0)
-    text += formatted("overlap      {:12.1f} %   of the copies of the trace ran beside kernels\n", 100 * s.activity.hidden_copies());
-  if (s.delay.count > 0)
-    text += formatted("launch delay {:12.3f} µs  median of the trace, P99 {:.3f} µs\n", us_of(static_cast<double>(s.delay.median)),
-                      us_of(static_cast<double>(s.delay.p99)));
+  if (s.gpu.activity.copies > 0 && s.gpu.activity.kernels > 0)
+    text += formatted("overlap      {:12.1f} %   of the copies in {} ran beside kernels\n", 100 * s.gpu.activity.hidden_copies(), s.gpu.of);
+  if (const DurationStats& delay = s.gpu.delay; delay.count > 0)
+    text += formatted("launch delay {:12.3f} µs  median of {}, P99 {:.3f} µs\n", us_of(static_cast<double>(delay.median)), s.gpu.of,
+                      us_of(static_cast<double>(delay.p99)));
   if (s.losses.dropped_records > 0) text += "records      " + std::to_string(s.losses.dropped_records) + " dropped\n";
   if (const std::string wrong = losses_text(s.losses); !wrong.empty()) text += "records      " + wrong + "\n";
   return text;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <set>
 
 #include "profiling/analysis/program_tables.h"
@@ -249,13 +250,12 @@ StepWindowNs middle_step(const std::vector<Span>& steps, const std::vector<Row>&
   return *at;
 }
 
-StepWindowNs long_row(const std::vector<Span>& steps, const std::vector<Row>& rows) {
-  StepWindowNs best;
-  size_t most = 0;
-  for (auto row = rows.rbegin(); row != rows.rend() && most < kLongRow; ++row) {
-    const size_t first = std::max(row->first, row->last - std::min(row->last, kLongestRow));
-    if (row->last - first <= most) continue;
-    most = row->last - first, best = {steps[first].start, steps[row->last].start};
+// Among the steps since `since`, whose content is known.
+Row long_row(const std::vector<Row>& rows, size_t since) {
+  Row best;
+  for (auto row = rows.rbegin(); row != rows.rend() && row->last > since && best.last - best.first < kLongRow; ++row) {
+    const size_t first = std::max({row->first, since, row->last - std::min(row->last, kLongestRow)});
+    if (row->last - first > best.last - best.first) best = {first, row->last};
   }
   return best;
 }
@@ -339,7 +339,35 @@ void take_typical(StepSample& sample, Typical typical) {
   if (!sample.step_us.empty()) scale_median(sample, median(sample.step_us));
 }
 
+// The mark of a graph has the number of the first of its steps. The last mark of a row only ends the step before it.
+StepRange numbers_of(const std::vector<Span>& steps, Row row, int64_t stride, int64_t count) {
+  if (steps[row.first].step == 0) return {.count = count};
+  return {int64_t{steps[row.first].step} - 1, int64_t{steps[row.last - 1].step} - 1 + stride - 1, count};
+}
+
+void take_ranges(StepSample& sample, const std::vector<Span>& steps, const std::vector<Row>& rows, const std::vector<Row>& seen) {
+  const Row all{std::ranges::min(seen, {}, &Row::first).first, std::ranges::max(seen, {}, &Row::last).last};
+  sample.all = {steps[all.first].start, steps[all.last].start};
+  for (TimeNs done = sample.all.begin; const Row& piece : seen | std::views::reverse) {
+    if (steps[piece.first].start > done) sample.left_out.push_back({done, steps[piece.first].start});
+    done = steps[piece.last].start;
+  }
+  sample.which = numbers_of(steps, all, sample.stride, sample.parts.steps);
+  const Row row = long_row(rows, all.first);
+  sample.row = {steps[row.first].start, steps[row.last].start};
+  sample.row_steps = numbers_of(steps, row, sample.stride, static_cast<int64_t>(row.last - row.first) * sample.stride);
+}
+
 }  // namespace
+
+std::string which_steps(const StepRange& range) {
+  const std::string count = count_text(static_cast<double>(range.count));
+  if (range.count == 0) return "";
+  if (range.first < 0) return count + (range.count == 1 ? " step" : " steps");
+  if (range.first == range.last) return "step " + count_text(static_cast<double>(range.first));
+  const std::string steps = "steps " + count_text(static_cast<double>(range.first)) + "–" + count_text(static_cast<double>(range.last));
+  return range.count == range.last - range.first + 1 ? steps : count + " of " + steps;
+}
 
 size_t warm_up(const std::vector<int64_t>& lengths) {
   constexpr size_t kFewest = 8;
@@ -358,21 +386,8 @@ std::string left_out_text(size_t pauses) {
 
 std::string left_out_text(const StepSample& sample) {
   std::string text = left_out_text(sample.pauses);
-  if (sample.longer_launch_us > 0) text += formatted(", longer launches left out: {:.1f} µs a step", sample.longer_launch_us);
+  if (sample.longer_launch_us > 0) text += formatted(", short launches only: in longer ones a step takes {:.1f} µs", sample.longer_launch_us);
   return text;
-}
-
-std::vector<TimeRange> pauses_of(const Trace& trace) {
-  std::vector<TimeRange> pauses;
-  std::vector<Span> steps;
-  const Track* const track = first_track(trace, TrackKind::Steps);
-  if (!track) return pauses;
-  each_span(*track, -kAlways, kAlways, [&](const Span& step) { steps.push_back(step); });
-  StepBreaks breaks(steps);
-  share_with_other_ranks(breaks, *track, trace, {-kAlways, kAlways});
-  for (size_t i = 1; i < steps.size(); ++i)
-    if (breaks.pause(steps[i - 1], steps[i])) pauses.push_back(breaks.pause_time(steps[i - 1], steps[i]));
-  return pauses;
 }
 
 // A run may end while tracing is paused. Its last steps then look as if they did nothing.
@@ -453,9 +468,15 @@ StepSample StepsOfRun::sample(const SampleRange& range) const {
   take_typical(sample, std::move(typical));
   if (gpu && on_gpu()) idle_is_launch(sample.parts), idle_is_launch(sample.median_parts);
   give_rates(sample, trace, totals);
+  take_ranges(sample, steps, rows, seen);
   sample.median_step = middle_step(steps, rows);
-  sample.row = long_row(steps, rows);
   return sample;
+}
+
+GpuFigures gpu_figures(const Trace& trace, StepWindowNs row, const StepRange& row_steps) {
+  const bool whole = row.end <= row.begin;
+  if (whole) row = {trace.first_time(), trace.last_time()};
+  return {launch_delay(trace, row.begin, row.end), activity(trace, row.begin, row.end), whole ? "the whole trace" : which_steps(row_steps)};
 }
 
 std::string work_key(const Trace& trace, const Span& span) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiling/analysis/activity.h"
 #include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/pace.h"
@@ -26,6 +27,13 @@ inline constexpr const char* kWholeGraphs = "whole graphs";  // all graphs that 
 struct WorkUse {
   double count = 0, us = 0;  // per step
 };
+
+// The numbers of measured steps, as programs and views count them. -1: the marks have no numbers.
+struct StepRange {
+  int64_t first = -1, last = -1, count = 0;  // fewer than last - first + 1 if some are left out
+};
+// "steps 21–58", "step 21", "36 of steps 21–58", or "38 steps" without numbers; empty if there are none.
+std::string which_steps(const StepRange& range);
 
 struct StepSample {
   Breakdown parts;                      // all rows of steps; end - begin is the sum of their wall times
@@ -49,6 +57,10 @@ struct StepSample {
   StepWindowNs median_step;  // the step with the median length; with a stride, that many steps
   bool marks_only = false;   // only host marks were traced; they say nothing if the host runs ahead
   StepWindowNs row;          // the newest long row of consecutive steps
+  StepRange row_steps;       // its steps
+  StepRange which;           // the steps of `parts`: whole ones, without the first steps and the last one, which is open
+  StepWindowNs all;          // from the first of them to the end of the last
+  std::vector<TimeRange> left_out;  // of `all`: pauses, evaluations, untraced stretches, longer launches
   bool traced() const { return parts.steps > 0; }
   double median_step_us() const {  // what median_parts sum to
     return median_parts.steps > 0 ? static_cast<double>(median_parts.wall()) * 1e-3 / static_cast<double>(median_parts.steps) : 0;
@@ -102,9 +114,6 @@ size_t warm_up(const std::vector<int64_t>& lengths);
 std::string left_out_text(size_t pauses);
 std::string left_out_text(const StepSample& sample);
 
-// The pauses between the steps that are in memory, and the steps that contain one.
-std::vector<TimeRange> pauses_of(const Trace& trace);
-
 // Time until which anything other than marks was recorded.
 TimeNs recorded_until(const Trace& trace);
 
@@ -113,6 +122,15 @@ void scale_median(StepSample& sample, double step_us);
 
 // Takes the parts of one stretch, also by op: it counts as `steps` steps, which have no spread.
 void take_stretch(StepSample& sample, const Trace& trace, StepWindowNs stretch, int64_t steps);
+
+// How late work began, and how much copying ran beside kernels. Every view takes them from the newest long row of steps, or from
+// the whole trace if no steps were found.
+struct GpuFigures {
+  DurationStats delay;  // from a launching call to the first work that it launched
+  Activity activity;
+  std::string of;       // "steps 21–58", "the whole trace"
+};
+GpuFigures gpu_figures(const Trace& trace, StepWindowNs row, const StepRange& row_steps);
 
 // Key that makes spans of two runs comparable: the op of a kernel if it has one, otherwise its name.
 std::string work_key(const Trace& trace, const Span& span);

@@ -91,10 +91,9 @@ StatsJson time_json(const StepTime& time) {
 }
 
 StatsJson gpu_json(const TraceStats& s) {
-  StatsJson json{{"busy", s.activity.busy_share()}, {"copies_beside_kernels", s.activity.hidden_copies()}};
-  if (s.delay.count > 0)
-    json["launch_delay_us"] = {
-        {"mean", s.delay.mean * 1e-3}, {"p50", us_of_ns(s.delay.median)}, {"p99", us_of_ns(s.delay.p99)}};
+  const DurationStats& delay = s.gpu.delay;
+  StatsJson json{{"busy", s.activity.busy_share()}, {"of", s.gpu.of}, {"copies_beside_kernels", s.gpu.activity.hidden_copies()}};
+  if (delay.count > 0) json["launch_delay_us"] = {{"mean", delay.mean * 1e-3}, {"p50", us_of_ns(delay.median)}, {"p99", us_of_ns(delay.p99)}};
   return json;
 }
 
@@ -173,7 +172,7 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
   if (kind == SpanKind::Op || kind == SpanKind::Phase) std::swap(stats.by_name, stats.cpu_ops);
   stats.losses = trace.losses;
   stats.activity = activity(trace, trace.first_time(), trace.last_time());
-  stats.delay = launch_delay(trace, -kAlways, kAlways);
+  stats.gpu = gpu_figures(trace, {}, {});
   return stats;
 }
 
@@ -184,6 +183,7 @@ TraceStats run_stats(const RunData& run, GroupBy by) {
   stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));
   if (const auto limits = card_of(run.summary).limits) add_occupancy(stats.by_name, *limits);
   stats.step = StepsOfRun::of(run).sample();
+  stats.gpu = gpu_figures(run.trace, stats.step.row, stats.step.row_steps);
   stats.step_time = step_time(run, stats.step);
   stats.tracing_cost = run.summary.tracing_cost;
   stats.captures = std::strtoull(run.summary.said(kCaptureCountKey).c_str(), nullptr, 10);

@@ -23,7 +23,7 @@ struct TraceStats {
   int64_t kernel_ns = 0, graph_ns = 0;
   Losses losses;
   Activity activity;               // for the whole trace
-  DurationStats delay;             // from a launching call to the work that it launched
+  GpuFigures gpu;                  // of the newest steps; of the whole trace if there are none
   std::vector<KernelRow> by_name;  // kernels, and graphs recorded as a whole
   std::vector<KernelRow> cpu_ops;  // only for a CPU-only trace
   // Only for a whole run:

@@ -40,10 +40,8 @@ void take_as_one_step(ComparedRun& run, const prof::Trace& trace) {
 
 // Takes the launch delay, and how much copying overlaps with kernels.
 void take_gpu_figures(ComparedRun& run, const prof::Trace& trace) {
-  const prof::StepWindowNs row = run.sample.row;
-  if (row.end <= row.begin) return;
-  const prof::DurationStats late = prof::launch_delay(trace, row.begin, row.end);
-  const prof::Activity activity = prof::activity(trace, row.begin, row.end);
+  if (run.sample.row.end <= run.sample.row.begin) return;
+  const auto [late, activity, of] = prof::gpu_figures(trace, run.sample.row, run.sample.row_steps);
   if (late.count > 0) run.launch_delay_us = static_cast<double>(late.median) * 1e-3;
   if (activity.copies > 0 && activity.kernels > 0) run.hidden_copies = 100 * activity.hidden_copies();
 }
@@ -122,13 +120,13 @@ std::string steps_text(const std::vector<NamedRun>& runs) {
   if (runs.size() == 1) {
     if (runs[0].run->one_step) return "Of the whole trace";
     const std::string rank = rank_of(*runs[0].run);
-    return "Median step of the newest " + std::to_string(runs[0].run->sample.parts.steps) + (rank.empty() ? "" : " of " + rank);
+    return "Median of " + prof::which_steps(runs[0].run->sample.which) + (rank.empty() ? "" : " of " + rank);
   }
   std::string text;
   for (const auto& [name, run] : sampled) {
     const std::string rank = rank_of(*run);
-    text += (text.empty() ? "Median steps of the newest: " : ", ") +
-            (run->one_step ? "the whole trace" : std::to_string(run->sample.parts.steps)) + " of " + name + (rank.empty() ? "" : " (" + rank + ")");
+    text += (text.empty() ? "Medians of " : ", ") +
+            (run->one_step ? "the whole trace" : prof::which_steps(run->sample.which)) + " of " + name + (rank.empty() ? "" : " (" + rank + ")");
   }
   return text;
 }

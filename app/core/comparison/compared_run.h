@@ -65,7 +65,7 @@ struct NamedRun {
   std::string name;
   const ComparedRun* run;
 };
-// "Median steps of the newest: 238 of A (rank 0), 999 of B"; of one run "Median step of the newest 238 of rank 0".
+// "Medians of steps 21–258 of A (rank 0), steps 21–1 019 of B"; of one run "Median of steps 21–258 of rank 0".
 std::string steps_text(const std::vector<NamedRun>& runs);
 
 // Returns the choices of a run of ours, or of a run that was given our choices. Returns

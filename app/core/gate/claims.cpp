@@ -138,7 +138,7 @@ const char* truth_name(Truth truth) {
 struct ClaimChecker::Figures {
   explicit Figures(const prof::RunData& data) : run(data), compared(compared_run(data)), measures(measures_of(compared)) {
     const prof::StepWindowNs row = compared.sample.row;
-    place = compared.sample.parts.steps > 0 && !compared.one_step ? "newest " + count_text(static_cast<double>(compared.sample.parts.steps)) + " steps" : "the whole run";
+    place = compared.sample.parts.steps > 0 && !compared.one_step ? prof::which_steps(compared.sample.which) : "the whole run";
     if (row.end > row.begin) place += formatted(", of them {:.3f} to {:.3f} s", static_cast<double>(row.begin) * 1e-9, static_cast<double>(row.end) * 1e-9);
   }
 

@@ -349,7 +349,7 @@ RunFacts facts_for(const Insight& insight, const RunFacts& run) {
   const bool of_step = insight.step_us > 0, of_program = run.whole_trace && insight.share > 0;
   if (!of_step && !of_program) return run;
   RunFacts facts = run;
-  if (of_step) facts.step_us = insight.step_us, facts.whole_trace = facts.of_steps = false;
+  if (of_step) facts.step_us = insight.step_us, facts.whole_trace = false;
   const double part = of_step ? insight.part_us : std::min(1.0, insight.share) * run.step_us;
   std::fill(std::begin(facts.part_us), std::end(facts.part_us), 0.0);
   facts.part_us[static_cast<size_t>(insight.look_at)] = part;

@@ -8,7 +8,7 @@
 
 #include "engine/passes/compile.h"
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/analysis/step_breakdown.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/statistics.h"
 #include "profiling/analysis/trace_queries.h"
 
@@ -29,7 +29,7 @@ struct RunFacts {
   Interval tracing_cost;                 // share of an untraced step; NaN if not measured
   int64_t peak_bytes = 0;                // most memory in use during a step
   bool whole_trace = false;              // the split covers a range of time, not one step
-  bool of_steps = false;                 // that range is of all steps, without pauses between them
+  prof::StepRange steps;                 // the measured ones; of a range without steps, count is 0
   const CompiledPlan* plan = nullptr;
   std::vector<prof::KernelRow> kernels;  // largest share first
   std::vector<prof::KernelRow> layers;   // the same by layer; the row of other work has an empty name or one in parentheses

@@ -1,7 +1,10 @@
 #include "app/core/insights/predicted_savings.h"
 
 #include <algorithm>
+#include <cctype>
+#include <optional>
 
+#include "app/core/proofs/proved_predictions.h"
 #include "profiling/base/failure.h"
 #include "profiling/causes/what_if.h"
 
@@ -12,15 +15,18 @@ constexpr double kMostUnexplained = 0.10;  // share of a step that the GPU idles
 
 }  // namespace
 
-bool any_edits(const std::vector<Insight>& insights) {
-  return std::ranges::any_of(insights, [](const Insight& insight) { return !insight.edits.empty(); });
-}
-
-void predict_savings(std::vector<Insight>& insights, const prof::StepCauses& causes, const prof::Trace& trace, double mean_step_us) {
+void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, double mean_step_us) {
+  if (std::ranges::all_of(insights, [](const Insight& insight) { return insight.edits.empty(); })) return;
+  std::optional<prof::StepCauses> known;
+  try {
+    known = causes();
+  } catch (const Failure&) {  // nothing that could be replayed is in memory
+    return;
+  }
   for (Insight& insight : insights) {
     if (insight.edits.empty()) continue;
     try {
-      const prof::WhatIf result = prof::what_if(causes, trace, prof::parse_edits(insight.edits), 0);
+      const prof::WhatIf result = prof::what_if(*known, trace, prof::parse_edits(insight.edits), 0);
       if (result.unexplained_us > kMostUnexplained * result.measured_us.value) return;  // the trace has no calls, or lost them
       insight.saves_us = {result.saved_us(), result.predicted_us.half_width};
       if (insight.predicted_us > 0) insight.predicted_us = mean_step_us * result.predicted_us.value / result.measured_us.value;
@@ -29,12 +35,17 @@ void predict_savings(std::vector<Insight>& insights, const prof::StepCauses& cau
   }
 }
 
-std::string saving_text(const Insight& insight, double step_us, const ProvedPredictions& proved) {
-  if (insight.saves_us.known()) return saving_text(insight.saves_us) + "; " + proved.quote(kind_of_edits(insight.edits));
-  if (insight.predicted_us <= 0) return {};
-  std::string kind;
-  for (const auto& [key, value] : insight.change) kind += key + " → " + value + " ";
-  return saving_text(Interval{step_us - insight.predicted_us, 0}) + "; " + proved.quote(kind);
+std::string saving_text(const Insight& insight, double step_us) {
+  if (insight.saves_us.known()) return saving_text(insight.saves_us);
+  return insight.predicted_us > 0 ? saving_text(Interval{step_us - insight.predicted_us, 0}) : std::string();
+}
+
+std::string predictions_note(const std::vector<Insight>& insights, double step_us) {
+  const auto savings = std::ranges::count_if(insights, [&](const Insight& insight) { return !saving_text(insight, step_us).empty(); });
+  if (savings == 0) return {};
+  std::string quote = proved_predictions().quote();
+  quote[0] = static_cast<char>(std::toupper(quote[0]));
+  return (savings > 1 ? "Each saving is predicted alone, and savings may overlap. " : "The saving is predicted. ") + quote + ".";
 }
 
 }  // namespace ws::app

@@ -323,7 +323,7 @@ class Program {
   double part_of_time(TimeNs time) const { return static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(ranks_ * traced_ns(), 1)); }
   std::string share(TimeNs time) const {
     return percent(part_of_time(time), 0) + " of the " +
-           (part_.steps ? "steps' " : "") + (untraced_ns_ > 0 ? "traced time" : "time");
+           (part_.steps.count > 0 ? "steps' " : "") + (untraced_ns_ > 0 ? "traced time" : "time");
   }
   static std::string text(TimeNs time, uint64_t count) {
     return time_text(static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<uint64_t>(count, 1)));

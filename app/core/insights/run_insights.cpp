@@ -1,29 +1,104 @@
 #include "app/core/insights/run_insights.h"
 
+#include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "app/core/comparison/compared_run.h"
 #include "app/core/insights/predicted_savings.h"
 #include "app/core/insights/trace_insights.h"
-#include "profiling/base/failure.h"
+#include "app/core/runs/card_limits.h"
+#include "app/core/runs/plan_budget.h"
 #include "profiling/base/version.h"
 
 namespace ws::app {
 
 namespace {
 
-void predict(std::vector<Insight>& insights, const prof::RunData& run) try {
-  if (any_edits(insights)) predict_savings(insights, prof::step_causes(run), run.trace, 0);
-} catch (const Failure&) {  // it has nothing that could be replayed
+constexpr size_t kRowsWithOccupancy = 8;
+
+// Width of the softmax output; 0 for a regression.
+int64_t classes_of(const CompiledPlan& plan) {
+  for (const Op& op : plan.before.ops)
+    if (op.kind == OpKind::Softmax && !op.out.empty()) return plan.before.buffer(op.out[0]).cols;
+  return 0;
+}
+
+void add_kernels(RunFacts& facts, const JudgedRun& run) {
+  const prof::StepWindowNs row = run.sample.row;
+  facts.kernels = prof::kernel_table(run.trace, row.begin, row.end, prof::GroupBy::Op);
+  facts.layers = prof::kernel_table(run.trace, row.begin, row.end, prof::GroupBy::Layer);
+  facts.kernels_per_step = run.sample.kernels_per_step;
+  for (size_t i = 0; i < std::min(kRowsWithOccupancy, facts.kernels.size()); ++i) {
+    const prof::Detail& detail = facts.kernels[i].detail;
+    facts.occupancy.push_back(run.limits && detail.block[0] > 0 ? prof::occupancy_of(detail, *run.limits).share : -1);
+  }
+}
+
+// A training of ours has rules about communication, with a change to try.
+std::vector<Insight> found_in_ranks(const JudgedRun& run, const prof::RankReport& ranks) {
+  std::vector<Insight> found = rank_insights(ranks);
+  if (run.choices) std::erase_if(found, [](const Insight& one) { return one.rule != "late rank"; });
+  return found;
+}
+
+// The choices say what could be done better. The trace adds what no choice explains.
+std::vector<Insight> found_in_steps(const JudgedRun& run, const RunFacts& facts) {
+  std::vector<Insight> found;
+  if (facts.step_us > 0 || run.has_losses) found = insights(facts);
+  const TraceLook steps{.trace = &run.trace, .begin = run.sample.all.begin, .end = run.sample.all.end, .steps = run.sample.which,
+                        .own_training = !run.imported, .pauses = run.sample.left_out};
+  for (Insight& more : trace_insights(steps))
+    if (std::ranges::find(found, more.look_at, &Insight::look_at) == found.end()) found.push_back(std::move(more));
+  return found;
+}
+
+JudgedRun judged(const prof::RunData& data, const ComparedRun& run, const std::optional<CompiledPlan>& plan) {
+  JudgedRun judged{.trace = data.trace, .choices = run.spec, .imported = run.imported, .sample = run.sample};
+  judged.gpu = prof::used_gpu(data.trace) || (run.spec && run.spec->exec.device == Device::Cuda);
+  judged.plan = plan ? &*plan : nullptr;
+  judged.limits = card_limits(data.summary.device, data.summary.machine);
+  judged.has_losses = !data.metrics.empty(), judged.first_loss = run.first_loss;
+  judged.last_loss = mean_of_newest(data.metrics, &prof::Metric::loss);
+  judged.driver_calls = run.driver_calls, judged.peak_bytes = run.peak_bytes, judged.tracing_cost = run.tracing_cost;
+  return judged;
 }
 
 }  // namespace
 
-std::vector<Insight> run_insights(const prof::RunData& run) {
-  std::vector<Insight> all = rank_insights(prof::rank_report(run));
-  for (Insight& more : trace_insights(look_of(run.trace))) all.push_back(std::move(more));
-  if (auto late = late_multiprocessor(prof::multiprocessor_report(run.trace))) all.push_back(std::move(*late));
-  for (Insight& more : stall_insights(run.trace, !run.summary.spec.empty())) all.push_back(std::move(more));
-  predict(all, run);
+RunFacts facts_of(const JudgedRun& run) {
+  if (!run.choices) return facts_of(judged_part(look_of(run.trace)));
+  RunFacts facts = facts_of(*run.choices, run.sample.parts, run.gpu);
+  facts.steps = run.sample.which;
+  if (run.sample.traced()) add_kernels(facts, run);
+  facts.allocator_calls_per_step = std::fmax(run.driver_calls, 0);
+  facts.first_loss = run.first_loss, facts.last_loss = run.last_loss;
+  facts.diverged = run.has_losses && !std::isfinite(run.last_loss);
+  facts.tracing_cost = run.tracing_cost;
+  if (run.peak_bytes > 0) facts.peak_bytes = static_cast<int64_t>(run.peak_bytes);
+  facts.plan = run.plan;
+  if (run.plan) facts.classes = classes_of(*run.plan);
+  return facts;
+}
+
+// What the comparison of its ranks shows comes first.
+RunInsights insights_of(const JudgedRun& run, const prof::RankReport& ranks, const prof::MultiprocessorReport& inside) {
+  RunInsights all{facts_of(run), found_in_ranks(run, ranks)};
+  const auto add = [&all](std::vector<Insight>&& more) { std::ranges::move(more, std::back_inserter(all.found)); };
+  add(run.choices ? found_in_steps(run, all.facts) : trace_insights(look_of(run.trace)));
+  if (auto late = late_multiprocessor(inside)) all.found.push_back(std::move(*late));
+  add(stall_insights(run.trace, run.choices && !run.imported));
+  return all;
+}
+
+RunInsights run_insights(const prof::RunData& data) {
+  const prof::RankReport ranks = prof::rank_report(data);
+  const ComparedRun run = compared_run(data, ranks);
+  const std::optional<CompiledPlan> plan = run.spec ? plan_before_loading(*run.spec) : std::nullopt;
+  RunInsights all = insights_of(judged(data, run, plan), ranks, prof::multiprocessor_report(data.trace));
+  all.facts.plan = nullptr;
+  predict_savings(all.found, [&] { return prof::step_causes(data); }, data.trace, all.facts.step_us);
   return all;
 }
 

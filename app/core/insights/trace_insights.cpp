@@ -174,7 +174,7 @@ struct Judged {
   double launch_gaps() const { return std::min(part(Meaning::Launch), idle()); }
   bool worth_saying(double ns) const { return ns >= kShareWorthSaying * wall(); }
   // "3.2 ms, 12 % of the time"
-  std::string share(double ns) const { return time(ns) + ", " + percent(ns / wall(), 0) + " of the " + (look.steps ? "steps' " : "") + (activity.untraced > 0 ? "traced time" : "time"); }
+  std::string share(double ns) const { return time(ns) + ", " + percent(ns / wall(), 0) + " of the " + (look.steps.count > 0 ? "steps' " : "") + (activity.untraced > 0 ? "traced time" : "time"); }
   Place gap() const { return {seen.gap.next, seen.gap.length}; }
   bool gap_is_pause() const {
     const TimeNs end = seen.gap.next->span.start;
@@ -202,7 +202,7 @@ Found idle_gpu(const Judged& j) {
   const std::string share = idle > 0.99 * j.wall() ? "more than 99 %" : percent(idle / j.wall(), 0);
   const auto [cause, advice] = why_idle(j);
   const std::string who = j.worth_saying(j.data_wait()) ? "beside its waits for data, the GPU does nothing for " : "the GPU does nothing for ";
-  return insight("idle GPU", who + share + " of the " + (j.look.steps ? "steps: " : "time: ") + time(idle) + " of " + time(j.wall()),
+  return insight("idle GPU", who + share + " of the " + (j.look.steps.count > 0 ? "steps: " : "time: ") + time(idle) + " of " + time(j.wall()),
                  advice + std::string(prof::has_samples(*j.look.trace)
                                           ? " The flame graph “While the GPU waited” (stats --by gaps) shows what the host did."
                                           : ""),
@@ -216,8 +216,8 @@ Found tiny_kernels(const Judged& j) {
       "tiny kernels",
       count_text(tiny) + " of " + count_text(static_cast<double>(j.seen.kernels)) + " kernels run for less than 5 µs",
       "The host needs as long to launch such a kernel as the GPU to run it. Fuse neighbours, raise the "
-      "batch, or launch many at once as a CUDA graph (in PyTorch: torch.compile with mode=\"reduce-overhead\"). The "
-      "gaps between kernels take " +
+      "batch, or launch many at once as a CUDA graph" +
+          std::string(j.look.own_training ? "" : " (in PyTorch: torch.compile with mode=\"reduce-overhead\")") + ". The gaps between kernels take " +
           j.share(j.launch_gaps()) + ".",
       Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny}, "one graph launch");
 }
@@ -228,8 +228,8 @@ Found waits(const Judged& j) {
   return insight("waits",
                  "the host waits " + count_text(static_cast<double>(j.seen.waits.count)) +
                      " times while the GPU does nothing: " + j.share(spent),
-                 "At the end of each wait, the GPU has no work left. Wait only where a result is read. In PyTorch, "
-                 ".item() and .cpu() also wait.",
+                 std::string("At the end of each wait, the GPU has no work left. Wait only where a result is read.") +
+                     (j.look.own_training ? "" : " In PyTorch, .item() and .cpu() also wait."),
                  Meaning::Sync, spent, {j.seen.waits.longest}, "no sync");
 }
 
@@ -309,26 +309,16 @@ prof::Activity activity_between_pauses(const TraceLook& look) {
   return sum;
 }
 
-prof::TimeRange steps_of(const TraceLook& look) {
-  std::vector<prof::TimeRange> steps;
-  for (const Track& track : look.trace->tracks())
-    if (track.kind == TrackKind::Steps)
-      prof::each_span(track, look.begin, look.end, [&](const Span& span) { steps.push_back({span.start, span.end()}); });
-  std::ranges::sort(steps, {}, &prof::TimeRange::begin);
-  prof::TimeRange range{look.end, look.begin};
-  std::vector<int64_t> lengths;
-  for (const prof::TimeRange& step : steps) lengths.push_back(step.length());
-  for (size_t i = prof::warm_up(lengths); i < steps.size(); ++i)
-    range = {std::min(range.begin, steps[i].begin), std::max(range.end, steps[i].end)};
-  return range.end > range.begin ? prof::TimeRange{std::max(range.begin, look.begin), std::min(range.end, look.end)}
-                                 : prof::TimeRange{look.begin, look.end};
-}
-
 }  // namespace
 
 TraceLook judged_part(const TraceLook& look) {
-  const prof::TimeRange steps = steps_of(look);
-  return {look.trace, steps.begin, steps.end, steps != prof::TimeRange{look.begin, look.end}, prof::pauses_of(*look.trace)};
+  if (look.steps.count > 0) return look;
+  const prof::StepSample sample = prof::StepsOfRun::of(*look.trace).sample({.until = look.end});
+  TraceLook part = look;
+  if (!sample.traced()) return part;
+  part.begin = std::max(look.begin, sample.all.begin), part.end = sample.all.end;
+  part.steps = sample.which, part.pauses = sample.left_out;
+  return part;
 }
 
 RunFacts facts_of(const TraceLook& look) {
@@ -342,7 +332,7 @@ RunFacts facts_of(const TraceLook& look) {
       sum.gaps[i].launch += parts.gaps[i].launch, sum.gaps[i].idle += parts.gaps[i].idle;
   }
   RunFacts facts = facts_of(RunSpec{}, sum, true);
-  facts.whole_trace = true, facts.of_steps = look.steps;
+  facts.whole_trace = true, facts.steps = look.steps;
   return facts;
 }
 
@@ -356,8 +346,9 @@ std::vector<Insight> trace_insights(const TraceLook& look) {
   for (const auto rule : kTraceRules)
     if (auto insight = rule(judged)) found.push_back(std::move(*insight));
   sort_rows(found, [](const Insight& a, const Insight& b) { return a.cost_ns > b.cost_ns; });
+  if (look.own_training) return found;  // it has no lines of Python
   // Advice with a source line comes first, because it says what to change.
-  std::vector<Insight> by_line = program_insights(look);
+  std::vector<Insight> by_line = program_insights(part);
   found.insert(found.begin(), std::make_move_iterator(by_line.begin()), std::make_move_iterator(by_line.end()));
   return found;
 }

@@ -11,11 +11,13 @@ namespace ws::app {
 struct TraceLook {
   const prof::Trace* trace;
   prof::TimeNs begin = 0, end = 0;
-  bool steps = false;  // the steps only, without what is before and after
-  std::vector<prof::TimeRange> pauses = {};  // between the steps; no mean step counts them, and no share of an insight
+  prof::StepRange steps = {};  // the range has these steps only, without what is before and after; count 0: it is not cut to steps
+  bool own_training = false;  // of this program: no advice about PyTorch
+  std::vector<prof::TimeRange> pauses = {};  // left out between the steps: no mean step counts them, and no share of an insight
 };
 TraceLook look_of(const prof::Trace& trace);
-// From the first step to the last, or all if there are no steps: the start of a program and its warm-up are not judged.
+// The steps that all views measure, by prof::StepsOfRun, or all if there are none: the start of a program, its warm-up and the
+// open last step are not judged.
 TraceLook judged_part(const TraceLook& look);
 
 // The split of that time, as if it were one long step.

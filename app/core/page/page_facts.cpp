@@ -46,7 +46,7 @@ Json split_of(const prof::StepSample& sample) {
 Json insights_of(const PageRun& run) {
   auto list = Json::array();
   const prof::TimeNs begin = run.data.trace.first_time();
-  for (const Insight& insight : run_insights(run.data)) {
+  for (const Insight& insight : run_insights(run.data).found) {
     list.push_back({{"headline", insight.headline}, {"why", insight.why}, {"meaning", static_cast<int>(insight.look_at)}});
     if (insight.place) list.back()["at"] = {insight.place->span.start - begin, insight.place->span.end() - begin};
   }

@@ -85,8 +85,13 @@ std::string ProvedPredictions::quote(const std::string& kind) const {
     return "such predictions were " + off_text(such) + " (" + count_of(such.size()) + " on this machine)";
   if (const std::vector<Proof> such = of_kind(shipped_, kind); !such.empty())
     return "such predictions were " + off_text(such) + " (" + count_of(such.size()) + " " + on_device(such) + ", none on this machine)";
-  if (proofs().empty()) return "no prediction has been proved yet";
+  if (proofs().empty()) return quote();
   return "no such prediction has been proved; others were " + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
+}
+
+std::string ProvedPredictions::quote() const {
+  if (proofs().empty()) return "no prediction has been proved yet";
+  return "predictions were " + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
 }
 
 ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }

@@ -33,6 +33,7 @@ class ProvedPredictions {
   std::vector<ProvedKind> by_kind() const;  // the most proofs first
   // "such predictions were off by 6.0 % at the median (14 proofs on this machine)". `kind`: as of kind_of_edits().
   std::string quote(const std::string& kind) const;
+  std::string quote() const;  // of all kinds: "predictions were off by 6.0 % at the median (14 proofs on this machine)"
 
  private:
   std::vector<Proof> here_, shipped_;

@@ -276,7 +276,7 @@ void list_choices(const SqlRun& run, const AddRow& add) {
 }
 
 void list_insights(const SqlRun& run, const AddRow& add) {
-  for (const Insight& insight : run_insights(run.data))
+  for (const Insight& insight : run_insights(run.data).found)
     add({insight.headline, insight.why, SqlCell(meaning_of(insight.look_at)), insight.place ? whole(insight.place->span.start) : SqlCell(),
          insight.place ? whole(insight.place->span.duration) : SqlCell()});
 }

@@ -25,8 +25,6 @@ using namespace details;
 
 constexpr size_t kRowsOfARange = 14;
 constexpr size_t kSpansSplit = 200'000;  // longer ranges have only sums: dragging must not wait
-constexpr int64_t kNewestMarks = 200;
-constexpr size_t kNewestWork = 20'000;  // spans used to measure the launch delay
 
 QString shortened(const QString& name, int letters) {
   return name.size() <= letters ? name : name.left(letters - 1) + QChar(0x2026);
@@ -36,27 +34,6 @@ bool too_long_to_split(const prof::Trace& trace, TimeRange range) {
   size_t count = 0;
   for (const prof::Track& track : trace.tracks()) count += prof::spans_about(track, range.begin, range.end);
   return count > kSpansSplit;
-}
-
-// The range of the steps in the split. For a trace without marks, its newest part, limited by the GPU records.
-TimeRange newest_work(const Run& run) {
-  const prof::TimeNs end = run.arrived();
-  prof::TimeNs begin = run.trace.first_time();
-  if (const prof::Track* marks = first_track(run.marks(), prof::TrackKind::Steps)) {
-    auto left = static_cast<size_t>(std::clamp<int64_t>(run.split.steps, 1, kNewestMarks));
-    for (auto block = marks->blocks.rbegin(); block != marks->blocks.rend() && left > 0; ++block)
-      for (auto span = block->spans.rbegin(); span != block->spans.rend() && left > 0; ++span, --left)
-        begin = std::max(run.trace.first_time(), span->start);
-  }
-  for (const prof::Track& track : run.trace.tracks()) {
-    size_t seen = 0;
-    for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && on_gpu(track); ++block)
-      if ((seen += block->count) > kNewestWork) {
-        begin = std::max(begin, block->first);
-        break;
-      }
-  }
-  return {begin, end};
 }
 
 QString percent(double share) { return fixed_text(share * 100, 1) + " %"; }
@@ -79,15 +56,13 @@ QString wide_row(const QString& name, const QString& value) {
 using Row = QString (*)(const QString& name, const QString& value);
 
 // Rows that need GPU records. `busy`: the GPU's share of the steps, if known; a range may hold more than steps.
-QString gpu_rows(Row row_of, const prof::Trace& trace, TimeRange range, std::optional<double> busy = {}) {
-  const prof::Activity activity = prof::activity(trace, range.begin, range.end);
-  if (activity.busy == 0) return {};
-  QString rows = row_of("GPU busy", percent(busy.value_or(activity.busy_share())));
-  if (activity.copies > 0) rows += row_of("overlap", fixed_text(activity.hidden_copies() * 100, 0) + " % of copies");
-  const prof::DurationStats delay = prof::launch_delay(trace, range.begin, range.end);
-  if (delay.count > 0) {
-    rows += row_of("launch delay", span_time(delay.median));
-    rows += row_of("launch delay, P99", span_time(delay.p99));
+QString gpu_rows(Row row_of, const prof::GpuFigures& gpu, std::optional<double> busy = {}) {
+  if (gpu.activity.busy == 0) return {};
+  QString rows = row_of("GPU busy", percent(busy.value_or(gpu.activity.busy_share())));
+  if (gpu.activity.copies > 0) rows += row_of("overlap", fixed_text(gpu.activity.hidden_copies() * 100, 0) + " % of copies");
+  if (gpu.delay.count > 0) {
+    rows += row_of("launch delay, median", span_time(gpu.delay.median));
+    rows += row_of("launch delay, P99", span_time(gpu.delay.p99));
   }
   return rows;
 }
@@ -137,7 +112,7 @@ QString stored_gpu_rows(const prof::Activity& gpu) {
 // The parts of a range, and the GPU's work in it.
 QString whereabouts(const prof::Trace& trace, TimeRange range) {
   const QString where = range_parts(trace, range);
-  const QString gpu = too_long_to_split(trace, range) ? QString() : gpu_rows(row, trace, range);
+  const QString gpu = too_long_to_split(trace, range) ? QString() : gpu_rows(row, prof::gpu_figures(trace, {range.begin, range.end}, {}));
   return (where.isEmpty() ? where : table(where)) + (gpu.isEmpty() ? gpu : table(gpu));
 }
 
@@ -203,14 +178,17 @@ QString step_details(const Run& run) {
     return heading({}, run.title, {}, run.slot) +
            note_html(run.live() || !run.loaded ? QObject::tr("No step is traced yet.") : QObject::tr("No step was traced."));
   const SplitTable parts_shown = split_table({&split}, false);  // the same numbers as in the pane
-  QString of = QObject::tr("median of the newest %1 steps").arg(count_text(split.steps));
+  QString of = QObject::tr("median of %1").arg(QString::fromStdString(split.which));
   if (const int rank = prof::rank_of_steps(run.trace); rank >= 0 && several_ranks(run.trace)) of += QObject::tr(" of rank %1").arg(rank);
   QString rows;
   for (const SplitRow& part : parts_shown.rows)
     rows += part_row({part.meaning, part.kind}, part.name, us_text(part.us[0]), part.share);
   rows += wide_row(step_time_name(), step_time_text(run.stepUs()));
   if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row("spread", QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
-  rows += gpu_rows(wide_row, run.trace, newest_work(run), split.busy) + tracing_row(run);
+  rows += gpu_rows(wide_row, split.gpu, split.busy);
+  const bool fewer = split.gpu.activity.busy > 0 && split.gpu.of != split.which;
+  if (fewer) rows += note_html(QObject::tr("overlap and launch delay: %1").arg(QString::fromStdString(split.gpu.of)));
+  rows += tracing_row(run);
   return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-bottom:4px'>%2</div>").arg(theme().quiet.name(), (parts_shown.in_ms ? QObject::tr("ms, ") : QObject::tr("µs, ")) + of + split.left_out) + table(rows) +
          (run.hasChoices() && !run.lab ? choice_rows(run) : QString());
 }

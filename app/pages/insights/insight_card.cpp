@@ -59,7 +59,7 @@ QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() *
 
 QString EvidenceBars::nameOf(RowKind kind) const {
   if (kind != RowKind::Now) return kind == RowKind::Predicted ? tr("predicted") : tr("measured");
-  if (of_steps_) return tr("all steps");
+  if (whole_trace_ && !steps_.isEmpty()) return tr("these steps");
   if (whole_trace_) return tr("all the time");
   return of_ranks_ ? tr("mean step") : tr("mean now");
 }
@@ -68,7 +68,8 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
   rows_.clear();
   host_idles_gpu_ = false;
   rule_ = QString::fromStdString(insight.rule), waits_for_data_ = insight.waits_for_data;
-  look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, of_itself_ = of_ranks_ || (facts.whole_trace && insight.share > 0), whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps;
+  look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, of_itself_ = of_ranks_ || (facts.whole_trace && insight.share > 0), whole_trace_ = facts.whole_trace;
+  steps_ = insight.step_us > 0 ? QString() : QString::fromStdString(prof::which_steps(facts.steps));
   const bool judges_trace = insight.cost_ns > 0 && insight.step_us <= 0 && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
@@ -89,7 +90,7 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
   }
   QStringList words;
   for (const Row& row : rows_) words << (nameOf(row.kind) + " " + row.value + " " + row.change).trimmed();
-  setAccessibleName((whole_trace_ ? tr("The time: %1") : tr("A step: %1")).arg(words.join(", ")));
+  setAccessibleName((whole_trace_ ? tr("The time: %1") : tr("A step: %1")).arg(words.join(", ")) + (steps_.isEmpty() ? QString() : " · " + steps_));
   updateGeometry();
   update();
 }
@@ -144,7 +145,8 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
                          : whole_trace_ && part.meaning == Meaning::Sync ? tr("sync while no kernel runs")
                                                                          : ws::app::meaning_name(part.meaning);
     const QString share = part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us));
-    const QString words = whole_trace_ ? tr("%1: %2, %3 % of the time") : tr("%1: %2, %3 % of the step");
+    const QString of = steps_.isEmpty() ? QString() : tr(" of %1").arg(steps_);
+    const QString words = (whole_trace_ ? tr("%1: %2, %3 % of the time") : steps_.isEmpty() ? tr("%1: %2, %3 % of the step") : tr("%1: %2, %3 % of the mean")) + of;
     const QString time = time_axis_text(part.us);
     painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18), Qt::AlignLeft | Qt::AlignVCenter,
                      words.arg(name, time, share));

@@ -47,8 +47,9 @@ class EvidenceBars : public QWidget {
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
   prof::Meaning look_at_ = prof::Meaning::Other;
-  QString rule_;  // "waits for data"
-  bool of_ranks_ = false, of_itself_ = false, waits_for_data_ = false, whole_trace_ = false, of_steps_ = false, host_idles_gpu_ = false;
+  QString rule_;   // "waits for data"
+  QString steps_;  // "steps 21–58"; empty: the time is not cut to steps
+  bool of_ranks_ = false, of_itself_ = false, waits_for_data_ = false, whole_trace_ = false, host_idles_gpu_ = false;
 };
 
 class InsightCard : public QFrame {

@@ -16,7 +16,6 @@
 #include "app/workspace/compared_live_run.h"
 #include "app/workspace/training_session.h"
 #include "engine/devices/devices.h"
-#include "profiling/base/failure.h"
 
 namespace ws::app {
 namespace {
@@ -27,7 +26,7 @@ Tried outcome(const Run& run) {
   Tried tried;
   tried.running = !run.summary.has_value();
   if (tried.running) return tried;
-  const RunFacts facts = facts_of_run(run);
+  const RunFacts facts = facts_of(judged_run(run));
   tried.first_loss = facts.first_loss;
   tried.last_loss = facts.last_loss;
   tried.measured_us = facts.step_us;  // a mean, like the step that the insight was found in
@@ -37,63 +36,23 @@ Tried outcome(const Run& run) {
 
 }  // namespace
 
-namespace {
-
-// Finds what the choices could do better. For any trace, adds what its spans show.
-std::vector<Insight> found_in_steps(const Run& run, RunFacts& facts) {
-  if (!run.hasChoices()) {
-    const TraceLook look = look_of(run.trace);
-    facts = facts_of(judged_part(look));
-    return trace_insights(look);
-  }
-  facts = facts_of_run(run);
-  std::vector<Insight> found;
-  if (facts.step_us > 0 || !run.steps.empty()) found = insights(facts);
-  const prof::StepWindowNs row = sample_of(run).row;
-  for (Insight& more : trace_insights({&run.trace, row.begin, row.end, false}))
-    if (std::ranges::find(found, more.look_at, &Insight::look_at) == found.end()) found.push_back(std::move(more));
-  return found;
-}
-
-}  // namespace
-
-// Also what the comparison of its ranks shows, which comes first, and the inside of its kernels.
-std::vector<Insight> InsightsTab::foundIn(const Run& run, RunFacts& facts) {
-  std::vector<Insight> found = foundInRanks(run);
-  for (Insight& more : found_in_steps(run, facts)) found.push_back(std::move(more));
-  const prof::MultiprocessorReport& inside = *inside_.report();
-  if (auto late = late_multiprocessor(inside)) {
-    if (const auto span = inside_.spanOf(bar_of(inside, inside.late[0])))
-      late->place = prof::FoundSpan{span->track, span->span};
-    found.push_back(std::move(*late));
-  }
-  for (Insight& more : stall_insights(run.trace, run.hasChoices())) found.push_back(std::move(more));
-  predict(run, found, facts.step_us);
-  return found;
-}
-
-// A live run is replayed while the page is seen.
-void InsightsTab::predict(const Run& run, std::vector<Insight>& found, double step_us) const {
+// A live run is replayed while the page is seen. The reports know the steps, and the readers the spans that show them.
+RunInsights InsightsTab::foundIn(const Run& run) {
+  RunInsights all = insights_of(judged_run(run), *ranks_.report(), *inside_.report());
+  const auto show = [&](const char* rule, const std::optional<SpanChoice>& span, prof::TimeRange around) {
+    for (Insight& one : all.found)
+      if (one.rule == rule) {
+        if (span) one.place = prof::FoundSpan{span->track, span->span};
+        if (around.end > around.begin) one.around = around;
+      }
+  };
+  if (!inside_.report()->late.empty()) show("late multiprocessor", inside_.spanOf(bar_of(*inside_.report(), inside_.report()->late[0])), {});
+  if (const auto step = latest_step(*ranks_.report()))
+    for (const char* rule : {"late rank", "ranks late in turn", "exposed transfers"}) show(rule, ranks_.spanOf(*step), ranks_.timeOf(*step));
   constexpr size_t kMostSpans = 50'000;
-  if (!any_edits(found) || (run.live() && !isVisible())) return;
-  try {
-    predict_savings(found, causes_of(run, kMostSpans), run.trace, step_us);
-  } catch (const Failure&) {  // nothing that could be replayed is in memory
-  }
-}
-
-// Our own training has a rule about communication, with a change to try.
-std::vector<Insight> InsightsTab::foundInRanks(const Run& run) {
-  const prof::RankReport& report = *ranks_.report();
-  std::vector<Insight> found = rank_insights(report);
-  if (run.hasChoices()) std::erase_if(found, [](const Insight& one) { return one.rule != "late rank"; });
-  const auto step = latest_step(report);
-  if (!step) return found;
-  for (Insight& one : found) {
-    if (const auto span = ranks_.spanOf(*step)) one.place = prof::FoundSpan{span->track, span->span};
-    one.around = ranks_.timeOf(*step);
-  }
-  return found;
+  if (!run.live() || isVisible())
+    predict_savings(all.found, [&run] { return causes_of(run, kMostSpans); }, run.trace, all.facts.step_us);
+  return all;
 }
 
 InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(parent), session_(session) {
@@ -116,7 +75,8 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
   empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   column_->addWidget(empty_);
-  note_ = new QLabel(tr("Each gain is predicted alone. Gains may overlap."), list);
+  note_ = new QLabel(list);
+  note_->setWordWrap(true);
   note_->setFont(ui_font(11));
   note_->setForegroundRole(QPalette::PlaceholderText);
   note_->setMargin(10);
@@ -173,12 +133,10 @@ void InsightsTab::refresh() {
     reader->setRun(run_);
     if (isVisible() || (run_ && !run_->live())) reader->refresh();  // to copy a live trace takes time
   }
-  RunFacts facts;
-  std::vector<Insight> found;
+  const auto [facts, found] = run_ ? foundIn(*run_) : RunInsights();
   if (!run_) {
     empty_->setText(tr("Train a run to see what it could do better."));
   } else {
-    found = foundIn(*run_, facts);
     empty_->setText(facts.step_us > 0 ? tr("No insight applies to this run.\nThe page What if shows what would help most.")
                                       : tr("This run has no trace. Train with tracing on."));
   }
@@ -189,15 +147,15 @@ void InsightsTab::refresh() {
 
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
   std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, savings;
-  const ProvedPredictions proved = proved_predictions();
   for (const Insight& insight : found) {
-    savings.push_back(saving_text(insight, facts.step_us, proved));
+    savings.push_back(saving_text(insight, facts.step_us));
     now.push_back(insight.headline + savings.back());
   }
   empty_->setVisible(found.empty());
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
   column_->setStretchFactor(found.empty() ? column_->itemAt(column_->count() - 1)->widget() : empty_, 0);
-  note_->setVisible(std::ranges::count_if(found, [](const Insight& i) { return i.predicted_us > 0; }) > 1);
+  note_->setText(text(predictions_note(found, facts.step_us)));
+  note_->setVisible(!note_->text().isEmpty());
   if (now == shown_) return;
   shown_ = now;
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();
@@ -252,6 +210,8 @@ Run* InsightsTab::tryChange(size_t card) {
   showAttempts();
   return began;
 }
+
+QString InsightsTab::noteText() const { return note_->text(); }
 
 QString InsightsTab::emptyText() const { return empty_->isHidden() ? QString() : empty_->text(); }
 

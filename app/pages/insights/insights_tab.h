@@ -30,6 +30,7 @@ class InsightsTab : public QWidget {
   QWidget* picker() const;
   const std::vector<InsightCard*>& cards() const { return cards_; }
   QString emptyText() const;
+  QString noteText() const;  // how far predictions have been off, once for all cards
   Run* tryChange(size_t card);  // the run that began, or nullptr
   void refresh();
   // How the page trains: the window adds its trace level and shows the choices in Setup.
@@ -45,9 +46,7 @@ class InsightsTab : public QWidget {
     QPointer<Run> base, run;
     std::string rule;
   };
-  std::vector<Insight> foundIn(const Run& run, RunFacts& facts);
-  std::vector<Insight> foundInRanks(const Run& run);
-  void predict(const Run& run, std::vector<Insight>& found, double step_us) const;
+  RunInsights foundIn(const Run& run);
   void fill(const RunFacts& facts, const std::vector<Insight>& found);
   void showAttempts();
   void sessionEnded(Run* run);

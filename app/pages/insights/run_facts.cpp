@@ -1,7 +1,6 @@
 #include "app/pages/insights/run_facts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "app/workspace/compared_live_run.h"
@@ -15,38 +14,6 @@ namespace {
 using prof::Meaning;
 using prof::SpanKind;
 using prof::TrackKind;
-
-constexpr size_t kLossesAveraged = 20, kRowsWithOccupancy = 8;
-
-// Width of the softmax output; 0 for a regression.
-int64_t classes_of(const CompiledPlan& plan) {
-  for (const Op& op : plan.before.ops)
-    if (op.kind == OpKind::Softmax && !op.out.empty()) return plan.before.buffer(op.out[0]).cols;
-  return 0;
-}
-
-void add_losses(RunFacts& facts, const Run& run) {
-  if (run.steps.empty()) {
-    facts.first_loss = facts.last_loss = std::numeric_limits<double>::quiet_NaN();
-    return;
-  }
-  facts.first_loss = static_cast<double>(run.steps.front().loss);
-  const size_t count = std::min(kLossesAveraged, run.steps.size());
-  for (size_t i = run.steps.size() - count; i < run.steps.size(); ++i)
-    facts.last_loss += static_cast<double>(run.steps[i].loss) / static_cast<double>(count);
-  facts.diverged = !std::isfinite(facts.last_loss);
-}
-
-void add_kernels(RunFacts& facts, const Run& run, const prof::StepSample& sample) {
-  facts.kernels = prof::kernel_table(run.trace, sample.row.begin, sample.row.end, prof::GroupBy::Op);
-  facts.layers = prof::kernel_table(run.trace, sample.row.begin, sample.row.end, prof::GroupBy::Layer);
-  facts.kernels_per_step = sample.kernels_per_step;
-  const auto limits = card_limits(run);
-  for (size_t i = 0; i < std::min(kRowsWithOccupancy, facts.kernels.size()); ++i) {
-    const prof::Detail& detail = facts.kernels[i].detail;
-    facts.occupancy.push_back(limits && detail.block[0] > 0 ? prof::occupancy_of(detail, *limits).share : -1);
-  }
-}
 
 bool shows(const prof::Span& span, Meaning meaning) {
   switch (span.span_kind()) {
@@ -114,19 +81,17 @@ bool on_gpu(const Run& run) {
   return run.origin == RunOrigin::Live && device_info().cuda;
 }
 
-RunFacts facts_of_run(const Run& run) {
-  const prof::StepSample sample = sample_of(run);
-  RunFacts facts = facts_of(run.spec, sample.parts, on_gpu(run));
-  if (sample.traced()) add_kernels(facts, run, sample);
-  facts.allocator_calls_per_step = std::fmax(run.driverCalls(), 0);
-  add_losses(facts, run);
-  facts.tracing_cost = run.tracing_cost;
-  if (run.peakBytes() > 0) facts.peak_bytes = static_cast<int64_t>(run.peakBytes());
-  if (run.plan) {
-    facts.plan = &*run.plan;
-    facts.classes = classes_of(*run.plan);
-  }
-  return facts;
+JudgedRun judged_run(const Run& run) {
+  JudgedRun judged{.trace = run.trace, .imported = run.origin == RunOrigin::Imported, .gpu = on_gpu(run)};
+  if (!run.hasChoices()) return judged;
+  judged.choices = run.spec, judged.sample = sample_of(run);
+  judged.plan = run.plan ? &*run.plan : nullptr;
+  judged.limits = card_limits(run);
+  judged.has_losses = !run.steps.empty();
+  if (judged.has_losses) judged.first_loss = static_cast<double>(run.steps.front().loss);
+  judged.last_loss = mean_of_newest(run.steps, &StepPoint::loss);
+  judged.driver_calls = run.driverCalls(), judged.peak_bytes = run.peakBytes(), judged.tracing_cost = run.tracing_cost;
+  return judged;
 }
 
 std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {

@@ -1,14 +1,14 @@
-// The facts of a run for the insight rules, and where its timeline shows an insight. No widgets.
+// What a run gives to the insight rules, and where its timeline shows an insight. No widgets.
 #pragma once
 #include <optional>
 
-#include "app/core/insights/insight_rules.h"
+#include "app/core/insights/run_insights.h"
 #include "app/workspace/run.h"
 
 namespace ws::app {
 
 bool on_gpu(const Run& run);            // it trained on a GPU, even if this machine has none
-RunFacts facts_of_run(const Run& run);  // from its newest complete steps; step_us is 0 if nothing was traced
+JudgedRun judged_run(const Run& run);   // the run must live longer
 
 // The span in the newest steps that shows a meaning best: the longest one. For gaps, it is
 // the span that the GPU waited for.

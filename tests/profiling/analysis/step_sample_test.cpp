@@ -60,6 +60,16 @@ TEST(StepSample, AStepThatContainsAPauseIsLeftOut) {
   EXPECT_EQ(sample.parts.steps, 199 - 3);
   EXPECT_EQ(sample.step_us.size(), 199u - 3u);
   EXPECT_NEAR(sample.mean_step_us(), 4003, 1);
+  EXPECT_EQ(which_steps(sample.which), "196 of steps 0–198") << "the last one is open";
+  EXPECT_EQ(which_steps(sample.row_steps), "steps 151–198");
+  int64_t counted = sample.all.end - sample.all.begin;
+  for (const TimeRange& gap : sample.left_out) counted -= gap.length();
+  EXPECT_EQ(counted, sample.parts.wall()) << "what is not left out is measured";
+  EXPECT_EQ(gpu_figures(trace, sample.row, sample.row_steps).of, "steps 151–198");
+  EXPECT_EQ(gpu_figures(trace, {}, {}).of, "the whole trace");
+  EXPECT_EQ(which_steps({.count = 38}), "38 steps");
+  EXPECT_EQ(which_steps({7, 7, 1}), "step 7");
+  EXPECT_EQ(which_steps({}), "");
   EXPECT_EQ(left_out_text(0) + left_out_text(1) + left_out_text(3), ", one pause left out, 3 pauses left out");
 }
 
@@ -146,7 +156,7 @@ TEST(StepSample, TheStepTimeCountsEachStepAndNotEachLaunch) {
   EXPECT_EQ(sample.step_us.size(), 20u + 19u * 10u);
   EXPECT_NEAR(step_time(sample, {}, 0).us.value, 28, 1e-9);
   EXPECT_NEAR(sample.longer_launch_us, 28, 1e-9);
-  EXPECT_EQ(left_out_text(sample), ", longer launches left out: 28.0 µs a step");
+  EXPECT_EQ(left_out_text(sample), ", short launches only: in longer ones a step takes 28.0 µs");
 }
 
 

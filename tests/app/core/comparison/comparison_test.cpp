@@ -79,12 +79,13 @@ TEST(Comparison, TheMeanStepOfSeveralRanksEqualsTheirReport) {
   const ComparedRun run = compared_run(made, report);
   EXPECT_EQ(measure(measures_of(run), MeasureKind::SampleMean).value.value, 12'500);
   EXPECT_EQ(measure(measures_of(run), MeasureKind::SampleMean).name, "mean step");
-  const int64_t steps = run.sample.parts.steps;
-  EXPECT_EQ(steps_text({{"A", &run}}), "Median step of the newest " + std::to_string(steps) + " of rank 0");
+  EXPECT_EQ(steps_text({{"A", &run}}), "Median of " + which_steps(run.sample.which) + " of rank 0");
   RunData other;
   other.trace = std::move(MadeTrace(100, 20).trace);
-  const Comparison c = compare(run, compared_run(other));
-  EXPECT_EQ(c.steps_used, "Median steps of the newest: " + std::to_string(steps) + " of A (rank 0), 99 of B");
+  const ComparedRun second = compared_run(other);
+  EXPECT_EQ(second.sample.which.count, 99);
+  const Comparison c = compare(run, second);
+  EXPECT_EQ(c.steps_used, "Medians of " + which_steps(run.sample.which) + " of A (rank 0), " + which_steps(second.sample.which) + " of B");
   EXPECT_NE(to_text(c).find(c.steps_used), std::string::npos);
 }
 

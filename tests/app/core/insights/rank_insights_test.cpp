@@ -54,13 +54,13 @@ TEST(RankInsights, TransfersThatNothingHidesAreSaid) {
 TEST(RankInsights, ItsBarsComeFromTheMeanStepOfAllRanks) {
   const prof::RankReport report = report_of({.steps = 60, .late = 0, .late_rank = -1});
   RunFacts run;
-  run.step_us = 1e6, run.whole_trace = run.of_steps = true, run.part_us[static_cast<size_t>(prof::Meaning::Matrix)] = 1e6;
+  run.step_us = 1e6, run.whole_trace = true, run.steps.count = 38, run.part_us[static_cast<size_t>(prof::Meaning::Matrix)] = 1e6;
   const Insight found = rank_insights(report).at(0);
   const RunFacts facts = facts_for(found, run);
   EXPECT_EQ(facts.step_us, report.step_us);
   EXPECT_EQ(facts.part(prof::Meaning::Communication), report.exposed_us);
   EXPECT_EQ(facts.part(prof::Meaning::Matrix), 0);
-  EXPECT_FALSE(facts.whole_trace || facts.of_steps);
+  EXPECT_FALSE(facts.whole_trace);
   EXPECT_EQ(facts_for(Insight{}, run).step_us, 1e6);
 }
 

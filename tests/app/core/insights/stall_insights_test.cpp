@@ -91,7 +91,7 @@ TEST(StallInsights, CodeWithoutLinesShowsHowToGetThem) {
 
 TEST(StallInsights, AreAmongAllAdvice) {
   const prof::MadeStalls made;
-  const std::vector<Insight> all = run_insights(made.run);
+  const std::vector<Insight> all = run_insights(made.run).found;
   EXPECT_TRUE(std::ranges::any_of(all, [](const Insight& one) { return one.headline.find("my.cu:18") != std::string::npos; }));
   const std::vector<Insight> stalls = stall_insights(made.run.trace, false);
   ASSERT_EQ(stalls.size(), 3u);

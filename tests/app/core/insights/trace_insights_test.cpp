@@ -99,7 +99,12 @@ TEST(TraceInsights, APauseBetweenStepsIsInNoShare) {
     now += i == 50 ? 101 * kMs : kMs;
   }
   const TraceLook part = judged_part(look_of(trace));
+  const StepSample sample = StepsOfRun::of(trace).sample();
+  EXPECT_EQ(part.begin, sample.all.begin) << "the steps that Details and stats measure";
+  EXPECT_EQ(part.end, sample.all.end);
+  EXPECT_EQ(part.steps.count, sample.which.count);
   const RunFacts facts = facts_of(part);
+  EXPECT_EQ(facts.steps.count, sample.which.count);
   EXPECT_NEAR(facts.part(Meaning::Matrix) / facts.step_us, 0.9, 0.01);
   EXPECT_LE(facts.step_us, 100e3);
   const std::vector<Insight> all = trace_insights(look_of(trace));

@@ -124,7 +124,9 @@ TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
   const ProvedPredictions none_here({}, shipped);
   EXPECT_EQ(none_here.where(), "on an NVIDIA H200, none on this machine");
   EXPECT_EQ(none_here.proofs().size(), 2u);
+  EXPECT_EQ(proved.quote(), "predictions were off by 6.0 % at the median (4 proofs on this machine)");
   EXPECT_EQ(ProvedPredictions({}, {}).quote("no sync"), "no prediction has been proved yet");
+  EXPECT_EQ(ProvedPredictions({}, {}).quote(), "no prediction has been proved yet");
   const std::vector<ProvedKind> kinds = proved.by_kind();
   ASSERT_EQ(kinds.size(), 2u);
   EXPECT_EQ(kinds[0].kind, "no sync");
@@ -162,15 +164,18 @@ TEST(PredictedSavings, AreMadeFromTheEditsOfTheAdvice) {
   prof::MadeProgram program = prof::small_network();
   program.sync = true, program.wake_up = 9000;
   const prof::RunData run = program.run();
-  std::vector<Insight> found = run_insights(run);
+  std::vector<Insight> found = run_insights(run).found;
   const auto waits = std::ranges::find(found, "waits", &Insight::rule);
   ASSERT_NE(waits, found.end());
   EXPECT_EQ(waits->edits, "no sync");
   EXPECT_NEAR(waits->saves_us.value, program.step_us() - prof::small_network().step_us(), 0.02 * program.step_us());
-  const ProvedPredictions proved({made_proof("no sync", 106, 100)}, {});
-  EXPECT_THAT(saving_text(*waits, 0, proved), testing::AllOf(testing::StartsWith("saves "), HasSubstr(" µs a step; such predictions were off by 6.0 % at the median (1 proof on this machine)")));
-  EXPECT_EQ(saving_text(Insight{.rule = "memory grows"}, 100, proved), "");
-  EXPECT_THAT(saving_text(Insight{.change = {{"exec.fusion", "pointwise"}}, .predicted_us = 80}, 100, proved), HasSubstr("saves 20.0 µs a step; no such prediction has been proved"));
+  EXPECT_THAT(saving_text(*waits, 0), testing::AllOf(testing::StartsWith("saves "), testing::EndsWith(" µs a step")));
+  EXPECT_EQ(saving_text(Insight{.rule = "memory grows"}, 100), "");
+  EXPECT_EQ(saving_text(Insight{.change = {{"exec.fusion", "pointwise"}}, .predicted_us = 80}, 100), "saves 20.0 µs a step");
+  EXPECT_EQ(predictions_note({Insight{.rule = "memory grows"}}, 100), "") << "nothing is predicted";
+  const std::string note = predictions_note(found, 0);
+  EXPECT_EQ(note.find("off by"), note.rfind("off by")) << note;
+  EXPECT_THAT(note, HasSubstr(" proof"));
 }
 
 TEST(Proof, AProofThatIsNoChoiceIsRefusedBeforeItTrains) {

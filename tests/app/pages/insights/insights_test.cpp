@@ -9,6 +9,7 @@
 #include <QTableWidget>
 #include <QTest>
 
+#include "app/core/runs/newest_trace.h"
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/pages/insights/insights_tab.h"
 #include "app/pages/insights/run_facts.h"
@@ -123,7 +124,7 @@ void InsightsTest::reportsOneSentenceWithoutARun() {
 
 void InsightsTest::factsComeFromTheNewestSteps() {
   std::unique_ptr<Run> run(naive_run(nullptr));
-  const RunFacts facts = facts_of_run(*run);
+  const RunFacts facts = facts_of(judged_run(*run));
   QVERIFY(facts.gpu);
   QCOMPARE(facts.step_us, 100.0);
   QVERIFY(std::abs(facts.part(prof::Meaning::Matrix) - 30) < 0.01);
@@ -143,7 +144,7 @@ void InsightsTest::factsComeFromTheNewestSteps() {
   for (int i = 0; i < 30; ++i)
     run->trace.append(marks, span(50'000'000 + i * 100'000, 99'000, prof::SpanKind::Step, prof::Meaning::Other,
                                   static_cast<uint32_t>(51 + i)));
-  QCOMPARE(facts_of_run(*run).step_us, 100.0);
+  QCOMPARE(facts_of(judged_run(*run)).step_us, 100.0);
 }
 
 void InsightsTest::factsOfGraphsAreOfTheGpusSteps() {
@@ -155,7 +156,7 @@ void InsightsTest::factsOfGraphsAreOfTheGpusSteps() {
   RunUpdate last;
   last.summary = ws::Summary{};
   run.apply(std::move(last));
-  const RunFacts facts = facts_of_run(run);
+  const RunFacts facts = facts_of(judged_run(run));
   QVERIFY(std::abs(facts.step_us - 18) < 1e-9);
   QVERIFY(std::abs(facts.part(prof::Meaning::Matrix) - 9) < 1e-9);
   QVERIFY(std::abs(facts.part(prof::Meaning::Launch) - 2) < 1e-9);
@@ -180,7 +181,7 @@ void InsightsTest::cardsShowWhatWasFound() {
   QCOMPARE(card->insight().rule, std::string("allocator stalls"));
   QVERIFY(std::abs(card->insight().predicted_us - 40) < 0.2);
   // No bare number: the saving has its noise and how far such predictions have been off.
-  QVERIFY2(card->savingText().startsWith("Saves ") && card->savingText().contains("off by"), qPrintable(card->savingText()));
+  QVERIFY2(card->savingText().startsWith("Saves ") && tab->noteText().contains("off by"), qPrintable(card->savingText() + tab->noteText()));
   QVERIFY(tab->emptyText().isEmpty());
   QCOMPARE(card->applyButton()->isEnabled(), ws::device_info().cuda);  // the run needs a GPU
   QVERIFY(ws::device_info().cuda || !card->applyButton()->toolTip().isEmpty());
@@ -234,6 +235,10 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   const auto found = std::find_if(tab->cards().begin(), tab->cards().end(),
                                   [](InsightCard* c) { return c->insight().rule == "zero weights"; });
   QVERIFY(found != tab->cards().end());
+  QStringList on_page, of_file;
+  for (const InsightCard* one : tab->cards()) on_page << QString::fromStdString(one->insight().headline);
+  for (const Insight& insight : run_insights(newest_data(base->path.toStdString())).found) of_file << QString::fromStdString(insight.headline);
+  QVERIFY2(on_page == of_file, qPrintable("window: " + on_page.join(" | ") + "\ncommand line: " + of_file.join(" | ")));
   QVERIFY((*found)->applyButton()->isEnabled());
   (*found)->applyButton()->click();
   Run* after = window->workspace()->session()->run();
@@ -247,14 +252,14 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   for (const InsightCard* c : tab->cards()) shown << QString::fromStdString(c->insight().rule);
   QVERIFY2(card != tab->cards().end(), qPrintable(shown.join(", ") + " of " + (tab->run() ? tab->run()->title : "none")));
   // A mean is laid beside a mean.
-  const QString mean = "measured mean " + time_axis_text(facts_of_run(*after).step_us);
+  const QString mean = "measured mean " + time_axis_text(facts_of(judged_run(*after)).step_us);
   QVERIFY2((*card)->resultText().contains(mean), qPrintable((*card)->resultText() + " has no " + mean));
   for (int i = 0; i < window->tabs()->count(); ++i)
     if (window->tabs()->tabText(i).startsWith("Insights")) window->tabs()->setCurrentIndex(i);
   QVERIFY(tab->isVisible());
   if (qEnvironmentVariableIsSet("WARPSIGHT_TEST_PICTURES"))
     window->grab().save(qEnvironmentVariable("WARPSIGHT_TEST_PICTURES") + "/insights.png");
-  QVERIFY(facts_of_run(*after).last_loss < 0.5 * facts_of_run(*base).last_loss);
+  QVERIFY(facts_of(judged_run(*after)).last_loss < 0.5 * facts_of(judged_run(*base)).last_loss);
 }
 
 void InsightsTest::importedTracesAreJudgedToo() {

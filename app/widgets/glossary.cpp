@@ -96,6 +96,7 @@ void WordLabel::showWords() {
     const QString marked = part.section(']', 0, 0);
     html += word_link(marked.section('|', 0, 0), ink, marked.section('|', 1)) + part.section(']', 1).toHtmlEscaped();
   }
+  html.replace('\n', QStringLiteral("<br>"));
   if (html != text()) setText(html);
 }
 

@@ -3,25 +3,25 @@
 #include <QLabel>
 #include <QVBoxLayout>
 
-#include "app/widgets/fonts.h"
+#include "app/widgets/glossary.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {
 
-QLabel* quiet_label(QWidget* parent) {
-  auto* label = new QLabel(parent);
+void make_quiet(QLabel* label) {
   label->setWordWrap(true);
   label->setForegroundRole(QPalette::PlaceholderText);
-  return label;
 }
 
 }  // namespace
 
 Headlined::Headlined(QWidget* parent)
-    : QWidget(parent), headline_(new QLabel(this)), notes_(quiet_label(this)), empty_(quiet_label(this)) {
+    : QWidget(parent), headline_(new QLabel(this)), notes_(new WordLabel(this)), empty_(new QLabel(this)) {
   headline_->setFont(ui_font(17, 600));
   headline_->setWordWrap(true);
   headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  make_quiet(notes_), make_quiet(empty_);
   notes_->setFont(ui_font(11));
   empty_->setAlignment(Qt::AlignCenter);
   auto* words = new QVBoxLayout;
@@ -45,7 +45,7 @@ QString Headlined::headline() const { return headline_->text(); }
 
 void Headlined::showResult(const QString& headline, const QString& notes) {
   headline_->setText(headline);
-  notes_->setText(notes);
+  notes_->setWords(notes);
   headline_->setVisible(true);
   notes_->setVisible(!notes.isEmpty());
   picture_->setVisible(true);

@@ -6,17 +6,21 @@ class QLabel;
 
 namespace ws::app {
 
+class WordLabel;
+
 class Headlined : public QWidget {
   Q_OBJECT
  public:
   explicit Headlined(QWidget* parent = nullptr);
   void setPicture(QWidget* picture);
   QString headline() const;
-  void showResult(const QString& headline, const QString& notes);
+  void showResult(const QString& headline, const QString& notes);  // notes: words in brackets are underlined
   void showReason(const QString& why_empty);  // hides the rest
 
  private:
-  QLabel *headline_, *notes_, *empty_;
+  QLabel* headline_;
+  WordLabel* notes_;
+  QLabel* empty_;
   QWidget* picture_ = nullptr;
 };
 

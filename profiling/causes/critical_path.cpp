@@ -115,7 +115,7 @@ std::string path_cause_name(const PathCauseId& cause) {
     case PathCause::WaitsForData:
       return "waits for data";
     case PathCause::HostBetweenCalls:
-      return "host between calls";
+      return "host outside CUDA";
     case PathCause::GapsBetweenKernels:
       return "gaps between kernels";
     case PathCause::LaunchLatency:

@@ -14,13 +14,25 @@ namespace {
 
 constexpr int64_t kGapOfOwnGraphs = -150;  // ns; seen on an H200
 
-std::vector<TimeNs> marks_in(const Trace& trace, TimeRange window) {
-  std::vector<TimeNs> marks;
+std::vector<Span> steps_in(const Trace& trace, TimeRange window) {
+  std::vector<Span> steps;
   if (const Track* track = first_track(trace, TrackKind::Steps))
     each_span(*track, window.begin, window.end, [&](const Span& step) {
-      if (window.contains(step.start)) marks.push_back(step.start);
+      if (window.contains(step.start)) steps.push_back(step);
     });
+  return steps;
+}
+
+std::vector<TimeNs> marks_in(const Trace& trace, TimeRange window) {
+  std::vector<TimeNs> marks;
+  for (const Span& step : steps_in(trace, window)) marks.push_back(step.start);
   return marks;
+}
+
+StepRange range_of(const std::vector<Span>& steps, int64_t stride) {
+  StepRange range{.count = std::ssize(steps) * stride};
+  if (!steps.empty() && steps.front().step > 0) range.first = int64_t{steps.front().step} - 1, range.last = int64_t{steps.back().step} - 1 + stride - 1;
+  return range;
 }
 
 size_t spans_in(const Trace& trace, TimeRange window) {
@@ -64,6 +76,7 @@ StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
   if (!causes.whole_trace) {
     causes.cuts = marks_in(marks, window);
     causes.steps = static_cast<double>(causes.cuts.size()) * static_cast<double>(sample.stride);
+    causes.which = range_of(steps_in(marks, window), sample.stride);
     causes.cuts.push_back(window.end);
   }
   causes.step_us = facts.step_us;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/causes/cause_graph.h"
 #include "profiling/trace/run_data.h"
 
@@ -13,6 +14,7 @@ struct StepCauses {
   std::vector<TimeNs> marks;  // where the host begins a step
   std::vector<TimeNs> cuts;   // where the GPU does, if the host ran ahead; otherwise the same
   double steps = 1;           // in the window of the graph
+  StepRange which;            // their numbers
   Interval step_us;           // as every view shows it
   bool whole_trace = false;   // no steps were found: the trace counts as one
   int64_t graph_gap_ns = 700; // between two kernels of one graph

@@ -26,7 +26,7 @@ class Prediction {
 
   WhatIf result(size_t most_rows) {
     WhatIf all;
-    all.measured_us = causes_.step_us, all.steps = causes_.steps, all.whole_trace = causes_.whole_trace, all.warnings = graph_.warnings;
+    all.measured_us = causes_.step_us, all.steps = causes_.steps, all.which = causes_.which, all.whole_trace = causes_.whole_trace, all.warnings = graph_.warnings;
     const std::vector<TimeNs> unchanged = replay(graph_, start_);
     base_ = rate_.ratio(unchanged);
     all.replay_error = std::abs(base_ - 1);
@@ -44,7 +44,7 @@ class Prediction {
     const std::vector<TimeNs> times = replay(graph_, start_);
     base_ = rate_.ratio(times);
     const CriticalPath path = critical_path(graph_, start_, times);
-    report.step_us = causes_.step_us, report.steps = causes_.steps, report.whole_trace = causes_.whole_trace, report.warnings = graph_.warnings;
+    report.step_us = causes_.step_us, report.steps = causes_.steps, report.which = causes_.which, report.whole_trace = causes_.whole_trace, report.warnings = graph_.warnings;
     report.unexplained_us = per_step(static_cast<double>(graph_.unexplained_ns));
     if (graph_.unexplained_ns > 0) report.least_explained = name_of(graph_.least_explained);
     for (const PathGroup& group : editor_.groups()) {

@@ -30,12 +30,16 @@ struct HelpRow {
   double path_us = 0;   // of it on the critical path
   double gain_us = 0;   // what a step saves if this is free
   double slope() const { return now_us > 0 ? path_us / now_us : 0; }  // what 1 µs less saves
+  bool saves_more_than_work() const { return gain_us > 1.01 * now_us; }
 };
+inline constexpr const char* kSavesMore =
+    "A step can save more than the work takes: what follows begins earlier and waits less. The work is a mean of the steps, the saving is of the median step.";
 
 struct WhatIf {
   Interval measured_us, predicted_us;
   double replay_error = 0;  // share by which the unchanged replay misses the measured time
   double steps = 0;         // that were replayed
+  StepRange which;          // their numbers
   bool whole_trace = false;
   std::vector<EditPart> edits;
   double saved_us() const { return measured_us.value - predicted_us.value; }
@@ -65,6 +69,7 @@ struct CriticalReport {
   };
   Interval step_us;
   double steps = 0;
+  StepRange which;
   bool whole_trace = false;
   std::vector<Row> rows;  // by kind, then by time on the path
   double unexplained_us = 0;

@@ -1,4 +1,5 @@
 // Text and JSON of predictions and critical paths.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -14,8 +15,8 @@ constexpr size_t kShownRows = 14, kNameLetters = 60;
 
 std::string interval_text(const Interval& us) { return fixed(us.value, 2) + (us.half_width > 0 ? " ± " + fixed(us.half_width, 2) : "") + " µs"; }
 
-std::string of_steps(double steps, bool whole_trace) {
-  return whole_trace ? "the whole trace, as no steps were found" : "the mean of " + fixed(steps, 0) + " steps";
+std::string of_steps(const StepRange& which, bool whole_trace) {
+  return whole_trace ? "the whole trace, as no steps were found" : "the mean of " + which_steps(which);
 }
 
 std::string change_text(const WhatIf& result) {
@@ -38,6 +39,7 @@ std::string rows_text(const std::string& title, const std::vector<HelpRow>& rows
   std::string text = "\n" + title + "\nsaved if free µs   1 µs less saves     work µs  kind    what\n";
   for (size_t i = 0; i < std::min(kShownRows, rows.size()); ++i)
     text += formatted("{:>16.2f} {:>17.2f} {:>11.2f}  {:<7} {}\n", rows[i].gain_us, rows[i].slope(), rows[i].now_us, group_kind_name(rows[i].kind), shortened(rows[i].name, kNameLetters));
+  if (std::ranges::any_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(std::min(kShownRows, rows.size())), &HelpRow::saves_more_than_work)) text += std::string(kSavesMore) + "\n";
   return text;
 }
 
@@ -79,10 +81,10 @@ std::string dumped(const nlohmann::ordered_json& json) { return json.dump(2, ' '
 }  // namespace
 
 std::string to_text(const WhatIf& result) {
-  std::string text = "measured     " + interval_text(result.measured_us) + " a step; replayed: " + of_steps(result.steps, result.whole_trace) +
+  std::string text = "measured     " + interval_text(result.measured_us) + " a step; replayed: " + of_steps(result.which, result.whole_trace) +
                      formatted(", {:.2f} % off\n", 100 * result.replay_error);
   if (!result.edits.empty()) text += "predicted    " + interval_text(result.predicted_us) + " a step: " + change_text(result) + "\n" + edits_text(result);
-  text += path_text("of the critical path of a measured step", result.path);
+  text += path_text("of the critical path of a measured step: the work and waits that decide how long it takes", result.path);
   if (!result.edits.empty()) text += path_text("of the critical path of a predicted step", result.path_after);
   text += rows_text("What would help most in the measured step:", result.rows);
   if (!result.edits.empty()) text += rows_text("What would help most after the edits:", result.rows_after);
@@ -100,7 +102,7 @@ std::string to_json(const WhatIf& result) {
 }
 
 std::string to_text(const CriticalReport& report) {
-  std::string text = "step time    " + interval_text(report.step_us) + "; the path that decides it is " + of_steps(report.steps, report.whole_trace) + "\n";
+  std::string text = "step time    " + interval_text(report.step_us) + "; the critical path is " + of_steps(report.which, report.whole_trace) + "\n";
   constexpr const char* kHeads[] = {"op", "line", "module", "cause"};
   const CriticalReport::Row* before = nullptr;
   size_t shown = 0;

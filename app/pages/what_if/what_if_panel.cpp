@@ -62,12 +62,14 @@ Table help_table(const prof::WhatIf& result, const ProvedPredictions& proved) {
   using Kind = Table::Kind;
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "an op, a line, a module or a cause"},
                    {.key = "kind", .name = "kind", .kind = Kind::Text},
-                   {.key = "now_us", .name = "work", .unit = "µs", .kind = Kind::Time, .tip = "its time in a step, of all threads and ranks together: with several of them, more than the step takes"},
-                   {.key = "one_us_less_saves", .name = "gain per µs", .decimals = 2, .tip = "what a step saves for each µs that this takes less"},
-                   {.key = "saved_if_free_us", .name = "gain if free", .unit = "µs", .kind = Kind::Time, .tip = "what a step saves if this takes no time"},
+                   {.key = "now_us", .name = "work", .unit = "µs", .kind = Kind::Time, .tip = "its time in a mean step, of all threads and ranks together: with several of them, more than the step takes"},
+                   {.key = "one_us_less_saves", .name = "1 µs less saves", .decimals = 2, .tip = "what a step saves for each µs that this takes less: 1 on the critical path, 0 beside it"},
+                   {.key = "saved_if_free_us", .name = "saved if free", .unit = "µs", .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore},
                    {.key = "off", .name = "off by", .unit = "%", .kind = Kind::Percent, .tip = "how far such predictions have been off at the median, as a share of the measured step"}};
-  for (const prof::HelpRow& row : result.edits.empty() ? result.rows : result.rows_after)
-    table.rows.push_back({{row.name, prof::group_kind_name(row.kind), row.now_us, row.slope(), row.gain_us, median_error(proved, row)}});
+  const std::vector<prof::HelpRow>& rows = result.edits.empty() ? result.rows : result.rows_after;
+  const auto shared = [&rows](const prof::HelpRow& row) { return std::ranges::count(rows, row.name, &prof::HelpRow::name) > 1; };
+  for (const prof::HelpRow& row : rows)
+    table.rows.push_back({{shared(row) ? row.name + " (" + prof::group_kind_name(row.kind) + ")" : row.name, prof::group_kind_name(row.kind), row.now_us, row.slope(), row.gain_us, median_error(proved, row)}});
   return table;
 }
 
@@ -284,13 +286,13 @@ void WhatIfPanel::fill() {
   }
   const prof::WhatIf& r = *result_;
   const auto cause = r.path.empty() ? QString() : text(r.path.front().name);
-  const QString steps = r.whole_trace ? tr("the whole trace") : tr("mean of %1 steps").arg(static_cast<int>(r.steps));
+  const QString steps = r.whole_trace ? tr("the whole trace") : tr("mean of %1").arg(text(prof::which_steps(r.which)));
   const double share = r.path.empty() || !(r.measured_us.value > 0) ? 0 : 100 * r.path.front().path_us / r.measured_us.value;
-  QStringList notes;
+  QStringList notes{tr("Filled: on the [critical path], which decides how long a step takes.")};
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("The GPU idles %1 a step without a recorded cause.").arg(step_time_text(r.unexplained_us));
   for (const std::string& warning : r.warnings) notes << text(warning);
-  body_->showResult(tr("The largest part of the critical path is “%1”: %2 % of a step.").arg(cause).arg(share, 0, 'f', 0), notes.join('\n'));
-  step_pane_->setTitle(tr("The step"), tr("filled: on the critical path · %1").arg(steps), steps);
+  body_->showResult(tr("“%1” has the largest part in the length of a step: %2 %.").arg(cause).arg(share, 0, 'f', 0), notes.join('\n'));
+  step_pane_->setTitle(tr("The step"), steps, steps);
 }
 
 void WhatIfPanel::showExamples() {

@@ -79,6 +79,9 @@ QString x_name(XAxis axis) {
                                 : QObject::tr("training time, s");
 }
 
+// An exponential mean of factor f weighs as many values as a plain mean of 1 / (1 - f).
+QString mean_name(double factor) { return QObject::tr("mean loss of %1 batches").arg(std::lround(1 / (1 - factor))); }
+
 }  // namespace
 
 QString measure_title(Gauge measure) {
@@ -167,7 +170,7 @@ void CurvePane::fillMenu(QMenu* menu) {
   if (per_step(measure_)) {
     QMenu* smoothing = menu->addMenu(tr("Smoothing"));
     for (double factor : {0.0, 0.6, 0.9, 0.97, 0.99})
-      choice(smoothing, factor == 0 ? tr("No smoothing") : tr("EMA %1").arg(factor), factor == smoothing_, [this, factor] { setSmoothing(factor); });
+      choice(smoothing, factor == 0 ? tr("Batch loss, not smoothed") : mean_name(factor), factor == smoothing_, [this, factor] { setSmoothing(factor); });
   }
   menu->addSeparator();
   menu->addAction(tr("Fit"), plot_, &Plot::fit);
@@ -220,13 +223,13 @@ void CurvePane::setXAxis(XAxis axis) {
 // Explains the lines if a run has more than one.
 QString CurvePane::lineKey() const {
   if (measure_ == Gauge::Loss)
-    return smoothing_ > 0 ? tr("train, EMA %1 · ● one batch · ○ test").arg(smoothing_) : tr("train · ○ test");
-  if (measure_ == Gauge::Accuracy) return tr("line test, faint train");
+    return smoothing_ > 0 ? tr("line: %1 · ● batch loss · ○ test loss").arg(mean_name(smoothing_)) : tr("line: batch loss · ○ test loss");
+  if (measure_ == Gauge::Accuracy) return tr("line: test · faint: batch");
   return measure_ == Gauge::Memory ? tr("line reserved, dotted used") : QString();
 }
 
 void CurvePane::showNote() {
-  const QString brief = measure_ == Gauge::Loss             ? tr("train")
+  const QString brief = measure_ == Gauge::Loss             ? (smoothing_ > 0 ? mean_name(smoothing_) : tr("batch loss"))
                         : measure_ == Gauge::Accuracy       ? QStringLiteral("%")
                         : measure_ == Gauge::AllocatorCalls ? tr("a step")
                         : measure_ == Gauge::AllocatorTime  ? tr("µs a step")
@@ -296,8 +299,13 @@ void CurvePane::setCursorStep(std::optional<double> step, bool values) {
 }
 
 // Explains the lines in the plot if the title line has too little space.
+// In a narrow chart the key says only what its title does not.
 void CurvePane::showCaption() {
-  plot_->setCaption(noteFits() ? QString() : lineKey(),
+  constexpr int kAxis = 60;
+  QString key = noteFits() ? QString() : lineKey();
+  if (measure_ == Gauge::Loss && QFontMetrics(ui_font(11)).horizontalAdvance(key) > plot_->width() - kAxis)
+    key = smoothing_ > 0 ? tr("mean of %1 · ● batch · ○ test").arg(std::lround(1 / (1 - smoothing_))) : tr("batch · ○ test");
+  plot_->setCaption(key,
                     Qt::AlignRight | (measure_ == Gauge::Accuracy ? Qt::AlignBottom : Qt::AlignTop));
 }
 
@@ -560,7 +568,7 @@ void CurvePane::renderTo(QPainter& painter, const QRectF& area) {
 
 QByteArray CurvePane::csv() const {
   QByteArray out = "run," + x_name(x_).section(',', 0, 0).replace(' ', '_').toUtf8() + "," +
-                   measure_title(measure_).toLower().replace(' ', '_').toUtf8() + "\n";
+                   (measure_ == Gauge::Loss ? tr("batch loss") : measure_title(measure_).toLower()).replace(' ', '_').toUtf8() + "\n";
   for (const CurveData& curve : curves_) {
     if (!curve.run()) continue;
     const QByteArray name = QByteArray::fromStdString(csv_cell(curve.run()->title.toStdString())) + ',';

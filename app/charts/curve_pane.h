@@ -26,6 +26,7 @@ class CurvePane : public Pane {
   void setLogY(bool on);
   void setLogX(bool on);
   void setSmoothing(double factor);  // 0: off
+  QString lineKey() const;           // names the lines and marks
   Gauge measure() const { return measure_; }
   bool dirty() const { return dirty_; }
   void redraw();  // takes the new points and paints
@@ -58,7 +59,6 @@ class CurvePane : public Pane {
   std::optional<double> cursorX() const;
   double stepOfX(double x) const;
   bool covers(const MinMaxSeries& upper, const MinMaxSeries& lower) const;
-  QString lineKey() const;
   QString valueText(double value) const;
   const MinMaxSeries& legendSeries(const CurveData& curve) const;
   QString emptyText() const;

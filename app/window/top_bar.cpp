@@ -135,14 +135,14 @@ void NumberCell::setValue(const QString& value, const QString& unit, const QStri
   update();
 }
 
-// A shorter number keeps its width, so that its neighbours do not move.
+// A shorter number keeps its width, so that its neighbours do not move, unless one of them needs the space.
 void NumberCell::keepSpace() {
   const double caption = QFontMetricsF(ui_font(11)).horizontalAdvance(caption_);
   const double number = number_width(ui_font(14, 600), value_) +
                         (unit_.isEmpty() ? 0 : QFontMetricsF(ui_font(11)).horizontalAdvance(unit_) + 4);
-  const int width = static_cast<int>(std::max({caption, number, 40.0})) + 4;
-  if (width <= width_) return;
-  width_ = width;
+  const int needed = static_cast<int>(std::max({caption, number, 40.0})) + 4;
+  if (needed == needed_) return;
+  needed_ = needed, width_ = std::max(width_, needed);
   updateGeometry();
 }
 
@@ -192,6 +192,7 @@ void TopBar::build() {
   row->addWidget(separator());
   row->addSpacing(8);
   middle_ = new QStackedWidget(this);
+  middle_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);  // its figures never widen the window
   hint_ = new QLabel(tr("Press Train to begin"), middle_);
   hint_->setForegroundRole(QPalette::PlaceholderText);
   middle_->addWidget(hint_);
@@ -240,8 +241,8 @@ QWidget* TopBar::buildLive() {
   row->addSpacing(4);
   row->addWidget(separator());
   row->addSpacing(4);
-  loss_ = new NumberCell(tr("train loss"), live);
-  loss_->setToolTip(tr("Loss of the newest batch, not smoothed"));
+  loss_ = new NumberCell(tr("batch loss"), live);
+  loss_->setToolTip(tr("Loss of the newest batch. The line in the chart is the mean of many."));
   accuracy_ = new NumberCell(tr("test accuracy"), live);
   step_time_ = new NumberCell(step_time_name(), live);
   throughput_ = new NumberCell(tr("throughput"), live);

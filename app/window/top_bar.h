@@ -44,6 +44,7 @@ class NumberCell : public QWidget {
   void setValue(const QString& value, const QString& unit, const QString& note = {});
   void setCaption(const QString& caption, bool warns);
   QSize sizeHint() const override { return {width_, 44}; }
+  QSize minimumSizeHint() const override { return {needed_, 44}; }  // without the space that it keeps
   QString value() const { return value_; }
 
  protected:
@@ -54,7 +55,7 @@ class NumberCell : public QWidget {
 
   QString caption_, value_, unit_;  // the unit, and a note behind it
   bool warns_ = false;
-  int width_ = 0;
+  int width_ = 0, needed_ = 0;
 };
 
 class TopBar : public QWidget {

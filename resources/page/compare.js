@@ -90,7 +90,7 @@ function summaryView() {
   if (pageHead.warnings.length)
     grid.append(pane('', 'Read with care', '', body(element('ul', {class: 'plain'}, ...pageHead.warnings.map(text => element('li', {}, text))))));
   if (pageHead.differs.length) grid.append(pane('', choicesTitle(), 'the rest is the same in all runs', body(differenceChips())));
-  grid.append(pane(chart ? 'six' : '', 'Where a step’s time goes', 'median of the newest steps, µs; the parts sum to it', body(splitBars(share))));
+  grid.append(pane(chart ? 'six' : '', 'Where a step’s time goes', 'median of the measured steps, µs; the parts sum to it', body(splitBars(share))));
   if (chart) grid.append(pane('six', 'Training loss', 'over the time since the first one', body(chart)));
   grid.append(pane('', runs.length > 1 ? 'Runs' : 'Run', '', flush(runsTable())));
   runs.forEach((run, i) => {
@@ -119,7 +119,7 @@ function runsTable() {
   const table = new DataTable([{title: 'run', key: 'name'}, {title: 'device', key: 'device'}, {title: 'date', key: 'created'}, {title: 'steps', key: 'steps', decimals: 0},
     {title: 'step, median µs', key: 'median', decimals: 2}, {title: 'P5 µs', key: 'p5', decimals: 2}, {title: 'P95 µs', key: 'p95', decimals: 2},
     {title: 'kernels', key: 'kernels', decimals: 0}, {title: 'GPU busy', key: 'busy', number: true, text: percentText},
-    {title: 'train loss', key: 'loss', decimals: 4}, {title: 'test accuracy', key: 'accuracy', number: true, text: percentText},
+    {title: 'batch loss, last', key: 'loss', decimals: 4}, {title: 'test accuracy', key: 'accuracy', number: true, text: percentText},
     {title: 'peak memory', key: 'peak', number: true, text: bytesText}], rows);
   [...table.rowsBody.rows].forEach((tr, i) => tr.cells[0].prepend(badge(i), ' '));
   return table.node;

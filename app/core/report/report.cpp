@@ -81,7 +81,7 @@ std::string warnings_html(const std::vector<ReportRun>& runs) {
 }
 
 constexpr const char* kWhichSteps =
-    "The step time is the median of the newest traced steps, with the 5th and 95th percentiles. A run without traced "
+    "The step time is the median of the traced steps, without the first ones and the open last one, with the 5th and 95th percentiles. A run without traced "
     "steps uses stretches between its losses. A step ten times as long as the median contains a pause, such as an "
     "evaluation or a checkpoint, and is left out. The mean with pauses counts them, the first steps and untraced "
     "steps, too. The cost of tracing is measured against untraced stretches of the same run. The profiler stays attached "
@@ -89,7 +89,7 @@ constexpr const char* kWhichSteps =
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
   std::string out = "<table>" + row({"", "run", "device", "status", "steps", "step time, µs", "mean with pauses, µs",
-                                     "samples/s", "train loss, last", "test accuracy %", "allocator calls a step", "peak memory",
+                                     "samples/s", "batch loss, last", "test accuracy %", "allocator calls a step", "peak memory",
                                      "tracing costs"},
                                     "th");
   for (size_t i = 0; i < runs.size(); ++i) {

@@ -71,7 +71,7 @@ std::vector<OutcomeInfo> outcomes() {
       {Outcome::StepTime, QObject::tr("Step time"), "µs", 1},
       {Outcome::Throughput, QObject::tr("Throughput"), QObject::tr("samples/s"), 0},
       {Outcome::FirstLoss, QObject::tr("First loss"), "", 3},
-      {Outcome::FinalLoss, QObject::tr("Train loss"), "", 4},
+      {Outcome::FinalLoss, QObject::tr("Batch loss"), "", 4},
       {Outcome::Accuracy, QObject::tr("Test accuracy"), "%", 2},
       {Outcome::DriverCalls, QObject::tr("Allocator calls a step"), "", 1},
       {Outcome::Peak, QObject::tr("Peak memory"), "MiB", 2}};

@@ -24,7 +24,7 @@ Column column_of(Outcome outcome) {
 QString column_title(int column, bool two_lines) {
   using Q = QObject;
   const QString titles[] = {Q::tr("choice"),       Q::tr("µs a step"),  Q::tr("spread"),    Q::tr("gain"),
-                            Q::tr("samples/s"),    Q::tr("first loss"), Q::tr("train loss"), Q::tr("test accuracy, %"),
+                            Q::tr("samples/s"),    Q::tr("first loss"), Q::tr("batch loss, last"), Q::tr("test accuracy, %"),
                             Q::tr("allocator calls"), Q::tr("peak memory"),  Q::tr("runs")};
   QString title = titles[column];
   if (!two_lines) return title;

@@ -15,6 +15,7 @@
 #include "app/charts/split_pane.h"
 #include "app/core/runs/data_shape.h"
 #include "app/pages/library/runs_panel.h"
+#include "app/widgets/glossary.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/run_library.h"
@@ -27,7 +28,10 @@ using namespace ws::app;
 class ChartsTest : public QObject {
   Q_OBJECT
  private slots:
-  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+  void initTestCase() {
+    qputenv("WARPSIGHT_RESOURCES", WARPSIGHT_SOURCE_DIR "/resources");
+    set_theme(*qApp, ThemeName::Dark);
+  }
   void samplingKeepsEverySpike();
   void samplingAgreesWithEveryPoint();
   void aLongTrainingKeepsItsExtremesInBoundedMemory();
@@ -50,6 +54,7 @@ class ChartsTest : public QObject {
   void aSmallWindowNamesTheColoursOfTheTimeline();
   void aPaneOffersItsMeasures();
   void theDotStandsAtTheValueOfTheLegend();
+  void eachLossHasItsName();
   void theHeightOfTheWindowPlacesTheTimeline();
   void aDeletedRunIsNotAsked();
 };
@@ -522,6 +527,22 @@ void ChartsTest::theDotStandsAtTheValueOfTheLegend() {
   pane.setRuns({&run});
   QCOMPARE(pane.legend()->items().front().value, QString("0.250"));
   QCOMPARE(pane.plot()->dots().front().y, 0.25);
+}
+
+// The same three words stand in the header, in the key, in the file and in the glossary.
+void ChartsTest::eachLossHasItsName() {
+  Run run;
+  fill(run, 0, 0.1);
+  CurvePane pane({Gauge::Loss});
+  pane.resize(900, 300);
+  pane.show();
+  pane.setRuns({&run});
+  const QString key = pane.lineKey();
+  for (const char* name : {"mean loss of 33 batches", "batch loss", "test loss"}) QVERIFY2(key.contains(name), qPrintable(key));
+  QVERIFY2(pane.csv().startsWith("run,step,batch_loss\n"), pane.csv().left(60).constData());
+  for (const char* name : {"batch loss", "mean loss", "test loss"}) QVERIFY2(word_of(name), name);
+  pane.setSmoothing(0);
+  QVERIFY2(!pane.lineKey().contains("mean") && pane.lineKey().contains("line: batch loss"), qPrintable(pane.lineKey()));
 }
 
 void ChartsTest::theHeightOfTheWindowPlacesTheTimeline() {

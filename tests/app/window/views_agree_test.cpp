@@ -78,7 +78,7 @@ constexpr const char* kTime = "step time";
 constexpr const char* kLow = "5th percentile";
 constexpr const char* kHigh = "95th percentile";
 constexpr const char* kMean = "mean step";
-constexpr const char* kTrainLoss = "train loss";
+constexpr const char* kTrainLoss = "batch loss";
 constexpr const char* kTestLoss = "test loss";
 constexpr const char* kAccuracy = "test accuracy";
 constexpr const char* kMemory = "peak memory";
@@ -153,7 +153,7 @@ QString without_tags(QString html) { return html.remove(QRegularExpression("<[^>
 
 void look_at_top_bar(MainWindow& window, const QString& when, Said& said) {
   static const std::pair<QString, const char*> cells[] = {
-      {"train loss", kTrainLoss}, {"test accuracy", kAccuracy}, {"step time", kTime}, {"peak memory", kMemory}};
+      {"batch loss", kTrainLoss}, {"test accuracy", kAccuracy}, {"step time", kTime}, {"peak memory", kMemory}};
   for (const NumberCell* cell : window.topBar()->findChildren<NumberCell*>())
     for (const auto& [name, figure] : cells)
       if (cell->accessibleName().startsWith(name)) {
@@ -287,7 +287,7 @@ void look_at_report(const ReportRun& report, const Run& run, const QString& view
       said.add(kLow, view, cell.section(", ", 1).section(" to ", 0, 0), "µs");
       said.add(kHigh, view, cell.section(" to ", 1).section(' ', 0, 0), "µs");
     }
-    if (head == "train loss, last") said.add(kTrainLoss, view, cell);
+    if (head == "batch loss, last") said.add(kTrainLoss, view, cell);
     if (head == "test accuracy %") said.add(kAccuracy, view, cell, "%");
     if (head == "allocator calls a step") said.add(kCalls, view, cell);
     if (head == "peak memory") said.add(kMemory, view, cell.section(' ', 0, 0), cell.section(' ', 1));

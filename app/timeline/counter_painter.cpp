@@ -144,8 +144,14 @@ std::vector<CounterPainter::Held> CounterPainter::heldInSight(const Lane& lane) 
     if (!is_reserved(counter)) continue;
     const auto [least, most] = reach(counter, model_.runRange(ref.run, g_->range));
     if (most <= 0) continue;
+    // Without a pool, all that is reserved is used.
+    const bool used_all = std::ranges::any_of(lane.counters, [&](const CounterRef& other) {
+      const auto& used = model_.counter(other);
+      return other.run == ref.run && !is_reserved(used) && reach(used, model_.runRange(ref.run, g_->range)).most >= most;
+    });
     const int slot = std::max(0, model_.run(ref.run)->slot);
-    const QString amount = (least < most ? QObject::tr("up to %1") : QStringLiteral("%1")).arg(bytes_text(most));
+    const QString amount = (used_all ? QObject::tr("used") : QObject::tr("reserved")) + ' ' +
+                           (least < most ? QObject::tr("up to %1") : QStringLiteral("%1")).arg(bytes_text(most));
     const auto same = std::ranges::find_if(all, [&](const Held& held) { return held.amount == amount; });
     if (same == all.end())
       all.push_back({run_letter(slot), amount, most, theme().run[slot % 8]});
@@ -160,8 +166,7 @@ void CounterPainter::paintMemoryLabels(const Lane& lane, QRectF band, double top
   if (band.height() < 60) return;
   std::vector<QRectF> taken;
   for (const Held& held : heldInSight(lane)) {
-    const QString text = (held.letters.contains(',') ? QObject::tr("%1 reserve %2") : QObject::tr("%1 reserves %2"))
-                             .arg(held.letters, held.amount);
+    const QString text = held.letters + ' ' + held.amount;
     const double y = std::max(band.bottom() - held.bytes / top * band.height() - 16, band.top() + 2);
     QRectF box(band.left() + band.width() / 8, y, small_.width(text), 14);
     for (const QRectF& other : taken)

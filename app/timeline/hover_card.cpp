@@ -97,6 +97,7 @@ HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& sp
   add_purpose(card, trace, span);
   add_launch(card, trace.detail(span.detail), device);
   add_rates(card, op_of(trace, span.op), span);
+  if (track.kind == prof::TrackKind::Samples) card.rows.push_back({"sampled", "a stack lasts until the next sample"});
   if (const auto parts = prof::parts_of_collective(trace, track, span, clock_error))
     card.rows.push_back({"ranks", QString::fromStdString(prof::parts_text(*parts))});
   add_partner(card, trace, index, span);

@@ -76,11 +76,12 @@ QString sample_row_title(const QString& thread) {
 
 QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
   const bool beside = source.gpu_steps && !own;
-  if (track.kind == TrackKind::Ranges) return track.depth > 0 ? QString() : QStringLiteral("ranges");
+  if (track.depth > 0 && prof::broad_kind(track.kind) == TrackKind::Phases) return QStringLiteral("· level %1").arg(track.depth + 1);
+  if (track.kind == TrackKind::Ranges) return QStringLiteral("ranges");
   if (track.kind == TrackKind::Samples) return sample_row_title(QString::fromStdString(prof::sampled_thread(track)));
   if (track.kind == TrackKind::Steps) return beside ? QStringLiteral("host step") : QStringLiteral("step");
   if (prof::broad_kind(track.kind) == TrackKind::Phases)
-    return track.depth > 0 ? QString() : beside ? QStringLiteral("host phase") : QStringLiteral("phase");
+    return beside ? QStringLiteral("host phase") : QStringLiteral("phase");
   if (track.kind == TrackKind::Api) return call_row_title(call_row(track));
   if (track.kind == TrackKind::Copies) return QStringLiteral("memcpy");
   if (track.kind == TrackKind::GraphLaunches && track.depth == 0)  // "stream 13 graphs" does not fit
@@ -202,7 +203,7 @@ void number_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tr
 // Numbers the range rows if there are several: PyTorch runs backward functions on their own thread.
 void number_ranges(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
   const auto first = [&tracks](const Lane& lane) {
-    return lane.track_kind == TrackKind::Phases && tracks[lane.tracks[0]].kind == TrackKind::Ranges && !lane.title.isEmpty();
+    return lane.track_kind == TrackKind::Phases && tracks[lane.tracks[0]].kind == TrackKind::Ranges && tracks[lane.tracks[0]].depth == 0;
   };
   if (std::ranges::count_if(lanes, first) < 2) return;
   int number = 0;

@@ -9,5 +9,6 @@ namespace ws::app {
 
 // `meaning`: of the span, or of the greatest share of folded spans. Invalid if the block has the neutral fill of ranges.
 QColor span_colour(const prof::Trace& trace, const prof::Track& track, const prof::Span& span, prof::Meaning meaning);
+QColor rank_wait_colour();  // the part of a collective in which a rank waits for the last one
 
 }  // namespace ws::app

@@ -51,8 +51,9 @@ void TimelinePainter::setTheme() {
   fills_.clear();
   free_ = made(mixed(t.of(prof::Meaning::Allocation), t.base, 0.62));
   free_.ink = t.text;
-  waiting_ = made(mixed(t.of(prof::Meaning::Communication), t.base, 0.35));
+  waiting_ = made(rank_wait_colour());
   waiting_.ink = t.text;
+  sampled_ = {mixed(t.strong_border, t.base, 0.35), t.strong_border, t.text};
   range_ = {t.raised, t.dark() ? t.strong_border : t.strong_border, t.dark() ? t.text : t.secondary};
   const auto tone = [&](const char* dark, const char* light) { return Fill{QColor(t.dark() ? dark : light), t.strong_border, t.text}; };
   forward_ = tone("#34558A", "#C9DBF6"), backward_ = tone("#2B3F63", "#DCE6F5"), other_phase_ = tone("#343B47", "#E3E7EC");
@@ -308,20 +309,24 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
       if (rect.count > 1) paintWait(lane, track, rect, QRectF(left, top + height - filled, box.width(), filled));  // one reaches far
       continue;
     }
-    if (box.width() < 3) {
+    if (track.kind == TrackKind::Samples && box.width() >= 3) {  // it was seen at its begin; until the next sample, nobody knows
+      p_->fillRect(box, sampled_.fill);
+      p_->fillRect(QRectF(box.left(), box.top(), 2, box.height()), fill.fill);
+    } else if (box.width() < 3) {
       p_->fillRect(box, neutral ? fill.edge : fill.fill);
     } else {
       p_->fillRect(box, fill.edge);
       p_->fillRect(box.adjusted(1, 1, -1, -1), fill.fill);
     }
     const double next = i + 1 < all.size() ? g_->gutter + static_cast<double>(all[i + 1].x0) : band.right();
-    const Fill* ink = &fill;
+    const Fill* ink = track.kind == TrackKind::Samples ? &sampled_ : &fill;
     if (const QRectF wait = paintWait(lane, track, rect, box); !wait.isEmpty()) {  // the label goes where more space is
       const bool in_wait = wait.width() > box.width() / 2;
       if (in_wait) ink = &waiting_;
       in_wait ? box.setRight(wait.right()) : box.setLeft(wait.right());
     }
-    if (next - left > 10) paintLabel(lane, track, rect, box, *ink, next - right);
+    const double before = i > 0 ? g_->gutter + static_cast<double>(all[i - 1].x1) : band.left();
+    if (next - left > 10) paintLabel(lane, track, rect, box, *ink, std::min(next - right, i > 0 ? left - before : next - right));
   }
 }
 
@@ -381,7 +386,7 @@ void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, con
   if (!text.isEmpty()) {
     label_.draw(*p_, left + 4, middle, text, fill.ink);
   } else if (labels_outside(track.kind) && lane.tracks.size() == 1 && space > 70 && rect.span.span_kind() != SpanKind::Alloc) {
-    // A call without neighbours can have its name and time beside it.
+    // A call without neighbours can have its name and time beside it. At the end of a row of calls it would name the gap.
     const QString beside = names.full + " " + span_time(static_cast<prof::TimeNs>(rect.span.duration));
     const double width = label_.width(beside);
     if (width + 12 < space) label_.draw(*p_, box.right() + 6, middle, beside, theme().quiet);

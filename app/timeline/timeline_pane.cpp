@@ -13,21 +13,33 @@
 #include <QShortcut>
 
 #include "app/text/units.h"
+#include "app/timeline/span_colour.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/report_reader.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
 
+using Kind = MeaningLegend::Kind;
+
 struct LegendEntry {
+  Kind kind;
   prof::Meaning meaning;
   const char* name;
 };
-constexpr LegendEntry kLegend[] = {{prof::Meaning::Matrix, "matrix"}, {prof::Meaning::Pointwise, "pointwise"},
-                                   {prof::Meaning::Loss, "loss"},     {prof::Meaning::Optimizer, "optimizer"},
-                                   {prof::Meaning::Copy, "copies"},     {prof::Meaning::Allocation, "allocation"},
-                                   {prof::Meaning::Sync, "sync"},     {prof::Meaning::Idle, "idle"},
-                                   {prof::Meaning::Communication, "communication"}};
-constexpr int kLegendFrom = 1080, kFilterFrom = 620;
+constexpr LegendEntry kLegend[] = {{Kind::OfMeaning, prof::Meaning::Matrix, "matrix product"},
+                                   {Kind::OfMeaning, prof::Meaning::Pointwise, "pointwise"},
+                                   {Kind::OfMeaning, prof::Meaning::Loss, "loss"},
+                                   {Kind::OfMeaning, prof::Meaning::Optimizer, "optimizer"},
+                                   {Kind::OfMeaning, prof::Meaning::Copy, "copies"},
+                                   {Kind::OfMeaning, prof::Meaning::Communication, "communication"},
+                                   {Kind::RankWait, prof::Meaning::Communication, "waits for a rank"},
+                                   {Kind::DataWait, prof::Meaning::Idle, "waits for data"},
+                                   {Kind::OfMeaning, prof::Meaning::Allocation, "allocation"},
+                                   {Kind::OfMeaning, prof::Meaning::Sync, "sync"},
+                                   {Kind::OfMeaning, prof::Meaning::Idle, "idle"}};
+constexpr int kFilterFrom = 620;
 
 QString align_text(Align align) {
   switch (align) {
@@ -45,54 +57,59 @@ double entry_width(const QFontMetricsF& metrics, const LegendEntry& entry) {
   return 9 + 5 + metrics.horizontalAdvance(entry.name) + 11;
 }
 
-bool communicates(const TimelineModel& model) {
-  const auto in_track = [](const prof::Track& track) { return track.time_of(prof::Meaning::Communication) > 0; };
-  for (size_t run = 0; run < model.runCount(); ++run)
-    if (std::ranges::any_of(model.run(static_cast<int>(run))->trace.tracks(), in_track)) return true;
-  return false;
+QBrush brush_of(const LegendEntry& entry) {
+  if (entry.kind == Kind::DataWait) return part_colour({prof::Meaning::Idle, prof::PartKind::HostData});
+  return entry.kind == Kind::RankWait ? QBrush(rank_wait_colour()) : meaning_brush(entry.meaning);
+}
+
+bool shows(const Run& run, const LegendEntry& entry) {
+  const prof::Trace& trace = run.trace;
+  const auto has = [&](const prof::Track& track) { return track.kind != prof::TrackKind::Steps && track.time_of(entry.meaning) > 0; };
+  if (entry.kind == Kind::DataWait) return std::ranges::find(run.split.parts, prof::PartKind::HostData, &SplitPart::kind) != run.split.parts.end();
+  if (entry.kind == Kind::RankWait) return several_ranks(trace) && std::ranges::any_of(trace.tracks(), has);
+  if (entry.meaning == prof::Meaning::Idle) return prof::used_gpu(trace);
+  return std::ranges::any_of(trace.tracks(), has);
 }
 
 }  // namespace
 
-MeaningLegend::MeaningLegend(QWidget* parent) : QWidget(parent) {
-  setAccessibleName(
-      tr("Colours of the timeline: matrix blue, pointwise green, loss yellow, optimizer violet, copies pale blue, "
-         "allocation red, sync grey, idle hatched, communication cyan"));
-  setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
-}
+MeaningLegend::MeaningLegend(QWidget* parent) : QWidget(parent) { setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); }
 
-void MeaningLegend::setCommunication(bool shown) {
-  if (shown == communication_) return;
-  communication_ = shown;
-  updateGeometry();
+void MeaningLegend::setRuns(const TimelineModel& model) {
+  std::vector<size_t> now;
+  QStringList names;
+  for (size_t i = 0; i < std::size(kLegend); ++i)
+    for (size_t run = 0; run < model.runCount(); ++run)
+      if (shows(*model.run(static_cast<int>(run)), kLegend[i])) {
+        now.push_back(i), names << kLegend[i].name;
+        break;
+      }
+  if (now == shown_) return;
+  shown_ = std::move(now);
+  setAccessibleName(tr("Colours of the timeline: %1").arg(names.join(", ")));
   update();
 }
 
-bool MeaningLegend::shows(prof::Meaning meaning) const {
-  return communication_ || meaning != prof::Meaning::Communication;
+QStringList MeaningLegend::names() const {
+  QStringList names;
+  for (const size_t i : shown_) names << kLegend[i].name;
+  return names;
 }
 
-QSize MeaningLegend::sizeHint() const {
-  const QFontMetricsF metrics(ui_font(11));
-  double width = 4;
-  for (const auto& entry : kLegend)
-    if (shows(entry.meaning)) width += entry_width(metrics, entry);
-  return {static_cast<int>(width), 20};
-}
-
+// What does not fit is left out.
 void MeaningLegend::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   const QFont font = ui_font(11);
   const QFontMetricsF metrics(font);
-  double x = 4;
-  for (const auto& entry : kLegend) {
-    if (!shows(entry.meaning)) continue;
-    draw_fill(painter, QRectF(std::round(x), height() / 2.0 - 4.5, 9, 9).translated(0, 0.5),
-              meaning_brush(entry.meaning));
-    painter.setFont(font);
+  painter.fillRect(rect(), theme().base);
+  painter.setFont(font);
+  double x = 8;
+  for (const size_t i : shown_) {
+    if (x + entry_width(metrics, kLegend[i]) - 11 > width()) break;
+    draw_fill(painter, QRectF(std::round(x), height() / 2.0 - 4.5, 9, 9).translated(0, 0.5), brush_of(kLegend[i]));
     painter.setPen(theme().secondary);
-    painter.drawText(QRectF(x + 14, 0, 200, height()), Qt::AlignVCenter, entry.name);
-    x += entry_width(metrics, entry);
+    painter.drawText(QRectF(x + 14, 0, 200, height()), Qt::AlignVCenter, kLegend[i].name);
+    x += entry_width(metrics, kLegend[i]);
   }
 }
 
@@ -109,16 +126,11 @@ TimelinePane::TimelinePane(TimeCursor* cursor, Focus* focus, QWidget* parent)
   connect(view_, &TimelineView::laneMenuWanted, this, &TimelinePane::laneMenu);
   connect(cursor, &TimeCursor::rangeChanged, this, &TimelinePane::showNote);
   connect(&model_, &TimelineModel::alignChanged, this, &TimelinePane::showNote);
-  connect(&model_, &TimelineModel::lanesChanged, this, [this] {
-    legend_->setCommunication(communicates(model_));
-    showLegend();
-  });
+  connect(&model_, &TimelineModel::lanesChanged, this, [this] { legend_->setRuns(model_); });
   showNote();
 }
 
 void TimelinePane::buildOptions() {
-  legend_ = new MeaningLegend(this);
-  addOption(legend_);
   filter_ = new QLineEdit(this);
   filter_->setPlaceholderText(tr("Filter lanes"));
   filter_->setAccessibleName(tr("Filter lanes"));
@@ -185,6 +197,7 @@ void TimelinePane::buildBody() {
   column->setSpacing(0);
   column->addWidget(find_bar_);
   column->addLayout(row, 1);
+  column->addWidget(legend_ = new MeaningLegend(body));
   setBody(body);
   bar_->hide();
   connect(bar_, &QScrollBar::valueChanged, view_->viewport(), &TimelineViewport::setScroll);
@@ -271,14 +284,8 @@ void TimelinePane::showNote() {
 }
 
 // The other options keep their space.
-void TimelinePane::showLegend() {
-  constexpr int kOthers = 600;
-  legend_->setVisible(width() >= std::max(kLegendFrom, kOthers + legend_->sizeHint().width()));
-}
-
 void TimelinePane::resizeEvent(QResizeEvent* event) {
   Pane::resizeEvent(event);
-  showLegend();
   filter_->setVisible(width() >= kFilterFrom);
   lanes_->setVisible(width() >= kFilterFrom);
 }

@@ -18,17 +18,18 @@ namespace ws::app {
 class MeaningLegend : public QWidget {
   Q_OBJECT
  public:
+  enum class Kind { OfMeaning, RankWait, DataWait };
   explicit MeaningLegend(QWidget* parent = nullptr);
-  QSize sizeHint() const override;
+  QSize sizeHint() const override { return {200, 20}; }
   QSize minimumSizeHint() const override { return {0, 20}; }
-  void setCommunication(bool shown);  // most runs have none
+  void setRuns(const TimelineModel& model);  // names only what their traces have
+  QStringList names() const;
 
  protected:
   void paintEvent(QPaintEvent*) override;
 
  private:
-  bool shows(prof::Meaning meaning) const;
-  bool communication_ = false;
+  std::vector<size_t> shown_;
 };
 
 class TimelinePane : public Pane {
@@ -61,7 +62,6 @@ class TimelinePane : public Pane {
   void buildBody();
   void addCommand(const QString& text, const QString& keys, std::function<void()> run);
   void showNote();
-  void showLegend();
   QString alignedNote() const;
   void chooseAlign(Align align);
   void laneMenu(const QString& key, const QPoint& at);

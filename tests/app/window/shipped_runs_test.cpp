@@ -10,6 +10,7 @@
 
 #include "app/pages/compare/compare_headline.h"
 #include "app/pages/compare/compare_tab.h"
+#include "app/pages/insights/insights_tab.h"
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/runs_panel.h"
 #include "app/pages/multiprocessors/multiprocessors_panel.h"
@@ -17,6 +18,7 @@
 #include "app/timeline/timeline_pane.h"
 #include "app/window/notice_bar.h"
 #include "app/window/start_page.h"
+#include "app/workspace/job.h"
 #include "app/workspace/lessons.h"
 #include "app/core/insights/run_insights.h"
 #include "app/core/runs/newest_trace.h"
@@ -59,6 +61,8 @@ class ShippedRunsTest : public QObject, WindowHome {
     QCOMPARE(QDir(WARPSIGHT_SOURCE_DIR "/resources/recorded").entryList(QDir::Files).size(), int(before_.size()));
   }
   void theyAreSmallAndShowOneSubject();
+  void theWindowAndTheCommandLineGiveTheSameInsights();
+  void theTimelineNamesWhatItShows();
   void eachProgramShowsItsFault();
   void oneShowsTheInsideOfAKernel();
   void aLessonOpensThem();
@@ -105,6 +109,56 @@ void ShippedRunsTest::oneShowsTheInsideOfAKernel() {
     QVERIFY(window->grab().save(folder + "/shipped-multiprocessors.png"));
 }
 
+// One function composes the insights. Only the savings differ: the window replays fewer spans.
+void ShippedRunsTest::theWindowAndTheCommandLineGiveTheSameInsights() {
+  auto window = open();
+  auto* tab = window->findChild<InsightsTab*>();
+  QStringList paths = shipped_runs();
+  for (const RecordedProgram& program : recorded_programs()) paths << program.path;
+  for (const QString& path : paths) {
+    window->openFile(path);
+    QTRY_VERIFY(tab->run() && tab->run()->path == path && tab->run()->loaded);
+    QTRY_VERIFY(!Job::anyRunning());
+    tab->refresh();
+    QStringList shown, said;
+    for (const InsightCard* card : tab->cards()) shown << QString::fromStdString(card->insight().headline);
+    const RunInsights all = run_insights(newest_data(path.toStdString()));
+    for (const Insight& insight : all.found) {
+      said << QString::fromStdString(insight.headline);
+      const bool torch = tab->run()->hasChoices() && QString::fromStdString(insight.why).contains("torch");
+      QVERIFY2(!torch, qPrintable(path + ": " + said.back() + " is advice for PyTorch"));
+    }
+    QVERIFY2(shown == said, qPrintable(path + "\nwindow:\n" + shown.join('\n') + "\ncommand line:\n" + said.join('\n')));
+  }
+}
+
+// Every colour has a name below the timeline, memory without a pool is used and not reserved, and no call names a gap beside it.
+void ShippedRunsTest::theTimelineNamesWhatItShows() {
+  auto window = open();
+  window->resize(1366, 768);
+  auto* pane = window->findChild<TimelinePane*>();
+  auto* legend = window->findChild<MeaningLegend*>();
+  const auto shows = [&](const char* program) {
+    for (const RecordedProgram& one : recorded_programs())
+      if (QFileInfo(one.path).baseName() == program) {
+        window->openFile(one.path);
+        const Run* run = nullptr;
+        (void)QTest::qWaitFor([&] { return (run = window->workspace()->shownRun()) && run->path == one.path && run->loaded && !Job::anyRunning(); }, 20'000);
+      }
+    QStringList painted;
+    for (const PaintedText& text : painted_texts(*pane->view())) painted << text.text;
+    return painted.join('\n');
+  };
+  const QString gpt = shows("pytorch-gpt-2-ranks");
+  QVERIFY(legend->isVisible());
+  for (const char* name : {"communication", "waits for a rank", "matrix product"}) QVERIFY2(legend->names().contains(name), name);
+  QVERIFY2(!legend->names().contains("waits for data"), "it has none");
+  QVERIFY2(gpt.contains("used up to") && !gpt.contains("reserve"), qPrintable(gpt));
+  const QString loader = shows("pytorch-slow-loader");
+  QVERIFY(legend->names().contains("waits for data") && !legend->names().contains("communication"));
+  QVERIFY2(!loader.contains("cudaLaunchKernel "), qPrintable(loader));
+}
+
 // From the menu: the fault that the menu speaks of is among the insights, with its line or its rank, and the pages that need
 // such a run can show it.
 void ShippedRunsTest::eachProgramShowsItsFault() {
@@ -116,7 +170,7 @@ void ShippedRunsTest::eachProgramShowsItsFault() {
   for (const RecordedProgram& program : recorded_programs()) {
     const auto& [fault, page] = faults.at(QFileInfo(program.path).baseName());
     QString said;
-    for (const Insight& insight : run_insights(newest_data(program.path.toStdString())))
+    for (const Insight& insight : run_insights(newest_data(program.path.toStdString())).found)
       said += QString::fromStdString(insight.headline + " " + insight.why + "\n");
     QVERIFY2(said.contains(fault), qPrintable(said));
     for (QAction* menu : window->menuBar()->actions())

@@ -19,7 +19,7 @@ constexpr double kLabels = 62, kTitle = 20, kEdge = 12, kLineHeight = 26, kFoot 
 constexpr size_t kLabelHeight = 11;  // px per row of sizes for its label
 
 QString fragmented_text(const FragmentationCurve& curve, int decimals) {
-  return QObject::tr("fragmented: %1 % of the free bytes at the peak, %2 % at worst")
+  return QObject::tr("fragmented: %1 % of the free bytes are outside the largest free place at the peak, %2 % at worst")
       .arg(fixed_text(curve.at_peak * 100, decimals), fixed_text(curve.worst * 100, decimals));
 }
 

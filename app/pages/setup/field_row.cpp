@@ -15,6 +15,7 @@
 
 #include "app/pages/setup/layer_editor.h"
 #include "app/text/qt_text.h"
+#include "app/widgets/glossary.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
 
@@ -80,8 +81,8 @@ FieldRow::FieldRow(const Field& field, QWidget* parent) : QWidget(parent), field
 void FieldRow::build() {
   number_ = field_.kind == FieldKind::Integer || field_.kind == FieldKind::Number;
   label_ = new QLabel(shown_label(field_), this);
-  label_->setFont(ui_font(12));
-  label_->setToolTip(text(field_.explain));
+  label_->setFont(word_font(ui_font(12), shown_label(field_)));
+  label_->setToolTip(explanation());
   QWidget* control = nullptr;
   if (field_.kind == FieldKind::Choice) control = buildChoice();
   if (field_.kind == FieldKind::Flag) control = check_ = new QCheckBox(this);
@@ -133,7 +134,7 @@ void FieldRow::setProblem(const QString& sentence) {
   problem_ = sentence;
   label_->setPalette({});
   if (!sentence.isEmpty()) paint_ink(label_, theme().worse);
-  label_->setToolTip(sentence.isEmpty() ? text(field_.explain) : sentence);
+  label_->setToolTip(sentence.isEmpty() ? explanation() : sentence);
   for (QWidget* widget : std::initializer_list<QWidget*>{combo_, edit_}) {
     if (!widget) continue;
     widget->setProperty("problem", !sentence.isEmpty());
@@ -299,8 +300,14 @@ void FieldRow::refreshBlocked(const RunSpec& spec, bool cuda) {
   blocked_->setVisible(explained_ && !lines.isEmpty());
 }
 
+// The label is underlined if the glossary has its word.
+QString FieldRow::explanation() const {
+  const Word* word = word_of(shown_label(field_));
+  return text(field_.explain) + (word ? '\n' + word->name + ": " + word->meaning : QString());
+}
+
 QString FieldRow::tip(const QString& difference, bool locked) const {
-  return text(field_.explain) + (difference.isEmpty() ? QString() : '\n' + difference) +
+  return explanation() + (difference.isEmpty() ? QString() : '\n' + difference) +
          (locked ? tr("\nFixed while this run trains. A new value applies to the next run.") : QString());
 }
 

@@ -56,6 +56,7 @@ class FieldRow : public QWidget {
   QWidget* withLayers();
   QWidget* withOffered();
   void addNotes();
+  QString explanation() const;
   QString tip(const QString& difference, bool locked) const;
   void commitText();
   void refreshValue(const QString& value);

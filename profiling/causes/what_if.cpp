@@ -10,6 +10,7 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/statistics.h"
 #include "profiling/base/text.h"
 
 namespace ws::prof {
@@ -92,6 +93,28 @@ class Prediction {
     return ns;
   }
 
+  // Its work in the median step, on the scale of the step time. What it saves is also of the median step, in the second half of
+  // the steps: see ReplayRate.
+  double work_us(const PathGroup& group, const Timing& timing) const {
+    constexpr size_t kFewest = 4;
+    const std::vector<TimeNs>& cuts = causes_.cuts;
+    if (cuts.size() <= kFewest) return per_step(now_ns(group, timing));
+    std::vector<double> work(cuts.size() - 1), length;
+    const auto add = [&](uint32_t node, double ns) {
+      const auto after = std::ranges::upper_bound(cuts, graph_.nodes[node].start);
+      if (after != cuts.begin() && after != cuts.end()) work[static_cast<size_t>(after - cuts.begin()) - 1] += ns;
+    };
+    for (const auto& [node, share] : group.nodes) add(node, static_cast<double>(timing.work_ns[node]) * static_cast<double>(share));
+    for (const uint32_t edge : group.edges) {
+      const auto event = static_cast<EventId>(std::ranges::upper_bound(graph_.first_edge, edge) - graph_.first_edge.begin() - 1);
+      if (timing.lag[edge] != kNoLag) add(event / 2, static_cast<double>(std::max<int64_t>(0, timing.lag[edge])));
+    }
+    for (size_t step = 0; step < work.size(); ++step) length.push_back(static_cast<double>(cuts[step + 1] - cuts[step]));
+    for (std::vector<double>* of_steps : {&work, &length}) of_steps->erase(of_steps->begin(), of_steps->begin() + static_cast<std::ptrdiff_t>(of_steps->size() / 2));
+    const double middle = median(std::move(length));
+    return middle > 0 ? median(std::move(work)) / middle * causes_.step_us.value : 0;
+  }
+
   double step_us(const Timing& timing) {
     replay(graph_, timing, times_);
     return causes_.step_us.value * rate_.ratio(times_) / base_;
@@ -112,7 +135,8 @@ class Prediction {
     for (const auto& [ns, group] : on_path) {
       changed = timing;
       editor_.make_free(*group, changed);
-      rows.push_back({group->kind, group->name, group->meaning, per_step(now_ns(*group, timing)), per_step(ns), now - step_us(changed)});
+      const double work = work_us(*group, timing), all_ns = now_ns(*group, timing);
+      rows.push_back({group->kind, group->name, group->meaning, work, all_ns > 0 ? ns / all_ns * work : 0, now - step_us(changed)});
     }
     std::ranges::stable_sort(rows, std::ranges::greater{}, &HelpRow::gain_us);
     std::ranges::stable_sort(shares, std::ranges::greater{}, &PathShare::path_us);

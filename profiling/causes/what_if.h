@@ -26,14 +26,14 @@ struct HelpRow {
   GroupKind kind = GroupKind::Op;
   std::string name;
   Meaning meaning = Meaning::Other;
-  double now_us = 0;    // in a step
+  double now_us = 0;    // in the median step
   double path_us = 0;   // of it on the critical path
   double gain_us = 0;   // what a step saves if this is free
   double slope() const { return now_us > 0 ? path_us / now_us : 0; }  // what 1 µs less saves
   bool saves_more_than_work() const { return gain_us > 1.01 * now_us; }
 };
 inline constexpr const char* kSavesMore =
-    "A step can save more than the work takes: what follows begins earlier and waits less. The work is a mean of the steps, the saving is of the median step.";
+    "A step can save more than the work takes: what follows begins earlier and waits less.";
 
 struct WhatIf {
   Interval measured_us, predicted_us;

@@ -62,7 +62,7 @@ Table help_table(const prof::WhatIf& result, const ProvedPredictions& proved) {
   using Kind = Table::Kind;
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "an op, a line, a module or a cause"},
                    {.key = "kind", .name = "kind", .kind = Kind::Text},
-                   {.key = "now_us", .name = "work", .unit = "µs", .kind = Kind::Time, .tip = "its time in a mean step, of all threads and ranks together: with several of them, more than the step takes"},
+                   {.key = "now_us", .name = "work", .unit = "µs", .kind = Kind::Time, .tip = "its time in the median step, of all threads and ranks together: with several of them, more than the step takes"},
                    {.key = "one_us_less_saves", .name = "1 µs less saves", .decimals = 2, .tip = "what a step saves for each µs that this takes less: 1 on the critical path, 0 beside it"},
                    {.key = "saved_if_free_us", .name = "saved if free", .unit = "µs", .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore},
                    {.key = "off", .name = "off by", .unit = "%", .kind = Kind::Percent, .tip = "how far such predictions have been off at the median, as a share of the measured step"}};

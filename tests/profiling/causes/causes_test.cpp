@@ -13,6 +13,7 @@
 #include "profiling/formats/join_ranks.h"
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/profiling/causes/made_program.h"
+#include "tests/profiling/trace/made_spans.h"
 #include "tests/support/machine.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -178,6 +179,27 @@ TEST(Predict, ARowGainsWhatItsEditSaves) {
     ++checked;
   }
   EXPECT_EQ(checked, 3u);
+}
+
+// Each fourth step takes longer, as on a busy machine. One thread cannot save more than it works.
+TEST(Predict, WorkAndSavingAreOfTheMedianStep) {
+  Made made;
+  TimeNs now = 0;
+  for (int step = 0; step < 60; ++step) {
+    const TimeNs first = step % 4 == 3 ? 400'000 : 100'000;
+    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, now, now + first + 50'000);
+    made.add(TrackKind::CpuThread, SpanKind::Op, Meaning::Matrix, now, now + first, "product");
+    made.add(TrackKind::CpuThread, SpanKind::Op, Meaning::Loss, now + first, now + first + 50'000, "loss");
+    now += first + 50'000;
+  }
+  const StepCauses causes = step_causes(made.trace, {.step_us = {150, 0}});
+  const WhatIf result = what_if(causes, made.trace, {});
+  const auto row = std::ranges::find(result.rows, Meaning::Matrix, &HelpRow::meaning);
+  ASSERT_NE(row, result.rows.end());
+  EXPECT_NEAR(row->now_us, 100, 1) << "not the mean, which is 175";
+  EXPECT_NEAR(row->gain_us, 100, 1);
+  EXPECT_NEAR(row->slope(), 1, 0.01);
+  for (const HelpRow& one : result.rows) EXPECT_FALSE(one.saves_more_than_work()) << one.name;
 }
 
 TEST(Predict, OneGraphLaunchForAStep) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <set>
 
 #include "app/core/proofs/proved_predictions.h"
 #include "profiling/base/failure.h"
@@ -41,9 +42,15 @@ std::string saving_text(const Insight& insight, double step_us) {
 }
 
 std::string predictions_note(const std::vector<Insight>& insights, double step_us) {
-  const auto savings = std::ranges::count_if(insights, [&](const Insight& insight) { return !saving_text(insight, step_us).empty(); });
+  std::set<std::string> kinds;
+  int savings = 0;
+  for (const Insight& insight : insights) {
+    if (saving_text(insight, step_us).empty()) continue;
+    ++savings;
+    kinds.insert(insight.saves_us.known() ? kind_of_edits(insight.edits) : "choices");  // a rule predicts these without a replay
+  }
   if (savings == 0) return {};
-  std::string quote = proved_predictions().quote();
+  std::string quote = proved_predictions().quote(kinds);
   quote[0] = static_cast<char>(std::toupper(quote[0]));
   return (savings > 1 ? "Each saving is predicted alone, and savings may overlap. " : "The saving is predicted. ") + quote + ".";
 }

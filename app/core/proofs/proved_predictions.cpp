@@ -85,13 +85,18 @@ std::string ProvedPredictions::quote(const std::string& kind) const {
     return "such predictions were " + off_text(such) + " (" + count_of(such.size()) + " on this machine)";
   if (const std::vector<Proof> such = of_kind(shipped_, kind); !such.empty())
     return "such predictions were " + off_text(such) + " (" + count_of(such.size()) + " " + on_device(such) + ", none on this machine)";
-  if (proofs().empty()) return quote();
+  if (proofs().empty()) return "no prediction has been proved yet";
   return "no such prediction has been proved; others were " + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
 }
 
-std::string ProvedPredictions::quote() const {
+std::string ProvedPredictions::quote(const std::set<std::string>& kinds) const {
   if (proofs().empty()) return "no prediction has been proved yet";
-  return "predictions were " + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
+  std::string parts;
+  size_t proved = 0;
+  for (const auto& [kind, errors] : by_kind())
+    if (kinds.contains(kind)) parts += (proved++ > 0 ? ", " : "") + percent(errors.median) + " (" + kind + ", " + count_of(errors.proofs) + ")";
+  if (proved == 0) return "no such prediction has been proved; others were " + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
+  return "predictions were off by " + parts + " at the median " + where() + (proved < kinds.size() ? "; other kinds are not proved" : "");
 }
 
 ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }

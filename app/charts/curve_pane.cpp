@@ -275,6 +275,7 @@ void CurvePane::setSmoothing(double factor) {
 void CurvePane::resizeEvent(QResizeEvent* event) {
   Pane::resizeEvent(event);
   nameMeasure();
+  showCaption();
 }
 
 bool CurvePane::canUndoZoom() const { return plot_->canUndoZoom(); }
@@ -301,9 +302,9 @@ void CurvePane::setCursorStep(std::optional<double> step, bool values) {
 // Explains the lines in the plot if the title line has too little space.
 // In a narrow chart the key says only what its title does not.
 void CurvePane::showCaption() {
-  constexpr int kAxis = 60;
+  constexpr int kAxis = 90;
   QString key = noteFits() ? QString() : lineKey();
-  if (measure_ == Gauge::Loss && QFontMetrics(ui_font(11)).horizontalAdvance(key) > plot_->width() - kAxis)
+  if (measure_ == Gauge::Loss && QFontMetrics(ui_font(10.5)).horizontalAdvance(key) > width() - kAxis)
     key = smoothing_ > 0 ? tr("mean of %1 · ● batch · ○ test").arg(std::lround(1 / (1 - smoothing_))) : tr("batch · ○ test");
   plot_->setCaption(key,
                     Qt::AlignRight | (measure_ == Gauge::Accuracy ? Qt::AlignBottom : Qt::AlignTop));

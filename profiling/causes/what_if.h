@@ -30,10 +30,10 @@ struct HelpRow {
   double path_us = 0;   // of it on the critical path
   double gain_us = 0;   // what a step saves if this is free
   double slope() const { return now_us > 0 ? path_us / now_us : 0; }  // what 1 µs less saves
-  bool saves_more_than_work() const { return gain_us > 1.01 * now_us; }
+  bool saves_more_than_work() const { return gain_us > 1.1 * now_us; }
 };
 inline constexpr const char* kSavesMore =
-    "A step can save more than the work takes: what follows begins earlier and waits less.";
+    "A step can save more than the work takes: what follows begins earlier and waits less, and steps differ.";
 
 struct WhatIf {
   Interval measured_us, predicted_us;

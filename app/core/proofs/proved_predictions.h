@@ -34,8 +34,8 @@ class ProvedPredictions {
   std::vector<ProvedKind> by_kind() const;  // the most proofs first
   // "such predictions were off by 6.0 % at the median (14 proofs on this machine)". `kind`: as of kind_of_edits().
   std::string quote(const std::string& kind) const;
-  // Of several kinds at once: "predictions were off by 1.4 % (no sync, 8 proofs), 26.8 % (one graph launch, 1 proof) at the median
-  // on this machine; other kinds are not proved". Of all kinds together if none of these is proved.
+  // Several kinds at once: "predictions were off by 1.4 % (no sync, 8 proofs), 26.8 % (one graph launch, 1 proof) at the median
+  // on this machine; other kinds are not proved". All kinds together if none of these is proved.
   std::string quote(const std::set<std::string>& kinds) const;
 
  private:

@@ -219,10 +219,10 @@ TEST_F(Recorded, SharesAreOfTheTracedTime) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
-  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the traced time");
+  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the steps' traced time");
   EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms, 10 % of a step");
-  EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 40 % of the traced time");
-  EXPECT_EQ(said["idle GPU"], "beside its waits for data, the GPU does nothing for 50 % of the time: 20.00 ms of 40.00 ms");
+  EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 40 % of the steps' traced time");
+  EXPECT_EQ(said["idle GPU"], "beside its waits for data, the GPU does nothing for 50 % of the steps: 20.00 ms of 40.00 ms");
   EXPECT_EQ(said["slowest gap"], "") << "nobody knows what was between two windows";
 }
 
@@ -258,7 +258,7 @@ TEST_F(Recorded, WarmUpIsNotJudged) {
   EXPECT_THAT(first().headline, HasSubstr("it waits 3.00 ms each time, 30 % of the steps' time"));
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
-  EXPECT_EQ(said["idle GPU"], "the GPU does nothing for 60 % of the steps: 120.00 ms of 200.00 ms");
+  EXPECT_EQ(said["idle GPU"], "the GPU does nothing for 60 % of the steps: 114.00 ms of 190.00 ms");
   EXPECT_EQ(said["slowest gap"], "") << "the start of the program is no gap";
 }
 
@@ -290,7 +290,7 @@ TEST_F(Recorded, ALineThatKeepsMemoryIsNamedFirst) {
   }
   const Insight found = first();
   EXPECT_EQ(found.rule, "memory grows");
-  EXPECT_THAT(found.headline, HasSubstr("train.py:31 in main keeps 4.00 MiB more each step: 80.00 MiB so far"));
+  EXPECT_THAT(found.headline, HasSubstr("train.py:31 in main keeps 4.00 MiB more each step: 76.00 MiB so far"));
 }
 
 TEST_F(Recorded, WarmUpIsNoLeak) {

@@ -232,7 +232,7 @@ void MemoryTest::holesAndSizesOverTime() {
   QCOMPARE(curve.moments[2].sizes[0].count, uint64_t{2});
   QVERIFY2(!panel.figures()->accessibleName().contains("fragmented"), "the picture has it in its title");
   QCOMPARE(panel.overTime()->accessibleDescription(),
-           QString("fragmented: 0.0 % of the free bytes at the peak, 33.3 % at worst"));
+           QString("fragmented: 0.0 % of the free bytes are outside the largest free place at the peak, 33.3 % at worst"));
   const QString tip = panel.overTime()->tipAt({panel.overTime()->width() - 12.0, 40});
   QVERIFY2(tip.contains("in 2 places") && tip.contains("33.3"), qPrintable(tip));
   QVERIFY(panel.overTime()->tipAt({2, 2}).isEmpty());
@@ -434,7 +434,7 @@ void MemoryTest::timeInTheAllocatorByStep() {
 void MemoryTest::aStepsPartsStandInDetails() {
   auto run = test::traced(test::StepStyle::EagerDirect);
   run->split.parts = {{prof::Meaning::Matrix, {}, 30}, {prof::Meaning::Idle, {}, 70}};
-  run->split.wall_us = 100, run->split.steps = 10;
+  run->split.wall_us = 100, run->split.steps = 10, run->split.gpu = prof::gpu_figures(run->trace, {}, {});
   run->tracing_cost = {0.038, 0.01};
   Focus focus;
   DetailsPanel panel(&focus);

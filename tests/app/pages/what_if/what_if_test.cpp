@@ -106,6 +106,9 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
       if (!longest || bar.end - bar.begin > longest->end - longest->begin) longest = &bar;
   QVERIFY(longest);
   QCOMPARE(longest->name, QString("waits for data"));
+  window->openFile(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun");
+  QTRY_VERIFY(workspace.shownRun() && workspace.shownRun()->path.endsWith("gpt-2-ranks.wsrun") && workspace.shownRun()->loaded);
+  panel.setRun(workspace.shownRun());
   QVERIFY(panel.result()->rows.front().now_us > panel.result()->measured_us.value);
   QVERIFY(std::ranges::any_of(panel.findChildren<QLabel*>(), [](const QLabel* label) { return label->text().contains("work: all threads and ranks together"); }));
 }

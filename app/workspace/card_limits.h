@@ -1,6 +1,6 @@
 // Limits of a run's GPU, for occupancy.
 #pragma once
-#include "app/core/runs/card_limits.h"
+#include "app/core/runs/gpu_limits.h"
 #include "app/workspace/run.h"
 
 namespace ws::app {

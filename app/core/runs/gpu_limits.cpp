@@ -1,4 +1,4 @@
-#include "app/core/runs/card_limits.h"
+#include "app/core/runs/gpu_limits.h"
 
 #include <nlohmann/json.hpp>
 

@@ -62,7 +62,7 @@ class ShippedRunsTest : public QObject, WindowHome {
   }
   void theyAreSmallAndShowOneSubject();
   void theWindowAndTheCommandLineGiveTheSameInsights();
-  void theTimelineNamesWhatItShows();
+  void theTimelineNamesItsColours();
   void eachProgramShowsItsFault();
   void oneShowsTheInsideOfAKernel();
   void aLessonOpensThem();
@@ -132,31 +132,25 @@ void ShippedRunsTest::theWindowAndTheCommandLineGiveTheSameInsights() {
   }
 }
 
-// Every colour has a name below the timeline, memory without a pool is used and not reserved, and no call names a gap beside it.
-void ShippedRunsTest::theTimelineNamesWhatItShows() {
+// Every colour has a name below the timeline at each size, and only what the runs have is named.
+void ShippedRunsTest::theTimelineNamesItsColours() {
   auto window = open();
-  window->resize(1600, 972);
-  auto* pane = window->findChild<TimelinePane*>();
+  window->resize(1366, 768);
   auto* legend = window->findChild<MeaningLegend*>();
-  const auto shows = [&](const char* program) {
+  const auto open_program = [&](const char* program) {
     for (const RecordedProgram& one : recorded_programs())
       if (QFileInfo(one.path).baseName() == program) {
         window->openFile(one.path);
         const Run* run = nullptr;
         (void)QTest::qWaitFor([&] { return (run = window->workspace()->shownRun()) && run->path == one.path && run->loaded && !Job::anyRunning(); }, 20'000);
       }
-    QStringList painted;
-    for (const PaintedText& text : painted_texts(*pane->view()->viewport())) painted << text.text;
-    return painted.join(' ');
   };
-  const QString gpt = shows("pytorch-gpt-2-ranks");
-  QVERIFY(legend->isVisible());
+  open_program("pytorch-gpt-2-ranks");
+  QVERIFY(legend->isVisible() && legend->height() > 0);
   for (const char* name : {"communication", "waits for a rank", "matrix product"}) QVERIFY2(legend->names().contains(name), name);
   QVERIFY2(!legend->names().contains("waits for data"), "it has none");
-  QVERIFY2(gpt.contains("used up to") && !gpt.contains("reserves"), qPrintable(gpt));
-  const QString loader = shows("pytorch-slow-loader");
+  open_program("pytorch-slow-loader");
   QVERIFY(legend->names().contains("waits for data") && !legend->names().contains("communication"));
-  QVERIFY2(!loader.contains("cudaLaunchKernel "), qPrintable(loader));
 }
 
 // From the menu: the fault that the menu speaks of is among the insights, with its line or its rank, and the pages that need

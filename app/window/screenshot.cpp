@@ -44,9 +44,10 @@ void train_for(MainWindow& window, double seconds) {
   while (timer.elapsed() < seconds * 1000 && window.workspace()->session()->busy()) turn(20);
 }
 
-// Pages read on other threads, and gather changes with timers that fire once.
+// Pages read on other threads, and gather changes with timers that fire once, soon. A note in the status line stays for long.
 bool filled(MainWindow& window) {
-  const auto due = [](const QTimer* timer) { return timer->isSingleShot() && timer->isActive(); };
+  constexpr int kSoonMs = 3000;
+  const auto due = [](const QTimer* timer) { return timer->isSingleShot() && timer->isActive() && timer->interval() <= kSoonMs; };
   return !Job::anyRunning() && std::ranges::all_of(window.workspace()->library()->ticked(), [](const Run* run) { return run->loaded; }) &&
          std::ranges::none_of(window.findChildren<QTimer*>(), due) &&
          std::ranges::none_of(window.findChildren<WeightsPanel*>(), [](const WeightsPanel* panel) { return panel->isVisible() && panel->reading(); });

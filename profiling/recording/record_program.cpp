@@ -144,7 +144,8 @@ struct RecordedProgram::Impl {
   // After the program has ended; takes a while for a long recording.
   int end() {
     wait_for_writer(path);
-    end_files(files(true), recording_mark(follower.address()), child ? child->ended_by() : 0);
+    // Which files are ours is read once their writers have left: one that closes its file while another process reads it leaves its log.
+    end_files(named(), recording_mark(follower.address()), child ? child->ended_by() : 0);
     const int left_with = child ? child->wait() : is_ours(path) ? status_in(path) : 1;
     if (const auto all = files(true); all.size() > 1) fold_processes(all);
     return left_with;

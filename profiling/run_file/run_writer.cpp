@@ -173,12 +173,14 @@ class TraceSaver {
 std::string make_file(const std::string& path, const RunSummary& summary) {
   Database db(path, Database::Mode::Create);
   db.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+  db.exec("BEGIN");  // one for all: each of its own would write whole pages to the log
   db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
   db.exec(("PRAGMA user_version = " + std::to_string(kRunFileVersion)).c_str());
   db.exec(kRunSchema);
   db.name_log();
   Statement put = db.prepare("INSERT INTO meta VALUES(?, ?)");
   for (const auto& [key, value] : to_meta(summary)) put.run(key, value);
+  db.exec("COMMIT");
   db.exec("PRAGMA wal_checkpoint(TRUNCATE)");  // closing would do this too, but would not report a failure
   return db.log_name();
 }

@@ -233,7 +233,7 @@ TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {
     code.calls = from.text("machine code");
   };
   constexpr size_t kSmallest = 3 * sizeof(uint64_t) + sizeof(NameId) + sizeof(int32_t);
-  if (from.left() > 0) from.each(kSmallest, "machine code", read_code);  // older batches end before it
+  from.each(kSmallest, "machine code", read_code);
   from.expect_end();
   check(batch, ops, from);
   return batch;

@@ -133,9 +133,8 @@ Proof prove_in_turn(const std::string& edits, int rounds, const Recorded& before
   Proof proof;
   const auto enough = [&] { return without.size() >= wanted && is_one_pace(counted_without) && is_one_pace(counted_with); };
   while (without.size() < kTries * wanted && !enough()) {
-    const prof::RunData plain = before();
+    const prof::RunData plain = before(), changed = after();
     const prof::WhatIf predicted = prof::what_if(prof::step_causes(plain), plain.trace, parsed, 0);
-    const prof::RunData changed = after();
     without.push_back({predicted.measured_us, predicted.predicted_us}), with.push_back({prof::step_causes(changed).step_us, {}});
     counted_without = at_one_pace(without, wanted), counted_with = at_one_pace(with, wanted);
     proof.device = changed.summary.device.empty() ? "CPU" : changed.summary.device;

@@ -101,10 +101,10 @@ own::LaunchResult GuardedKernel::launch(const std::vector<own::Bytes>& operands,
   place_operands(operands, state.guard);
   fill_shared_memory(state.scratch);
   CUDA_CHECK(cudaDeviceSynchronize());
-  tell(true);
+  report(true);
   launch_own();
   CUDA_CHECK(cudaStreamSynchronize(stream_));
-  tell(false);
+  report(false);
   own::LaunchResult result;
   for (size_t i = 0; i < operands.size(); ++i) {
     const size_t bytes = operands[i].size(), guard = guard_of(bytes);
@@ -156,12 +156,12 @@ double OwnKernelBench::time(const std::function<void()>& launch, int each, int t
   std::vector<double> us;
   const Event begin = make_timed_event(), end = make_timed_event();
   for (int i = 0; i < times; ++i) {
-    tell(true);
+    report(true);
     CUDA_CHECK(cudaEventRecord(begin, stream_));
     CUDA_CHECK(cudaGraphLaunch(exec, stream_));
     CUDA_CHECK(cudaEventRecord(end, stream_));
     CUDA_CHECK(cudaEventSynchronize(end));
-    tell(false);
+    report(false);
     float ms = 0;
     CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));
     us.push_back(1000.0 * static_cast<double>(ms) / each);

@@ -25,7 +25,7 @@ class GuardedKernel : public own::KernelBench {
   virtual StepAt at() const { return {}; }  // of an update
   void place_operands(const std::vector<own::Bytes>& operands, unsigned char guard);
   void launch_own();
-  void tell(bool runs) const { on_launch_(runs); }
+  void report(bool runs) const { on_launch_(runs); }
 
   Stream stream_ = make_stream();
   Handle<cudaLibrary_t, cudaLibraryUnload> helpers_;

@@ -148,9 +148,10 @@ void run_by_vfork() {
 void run_by_spawn() {
   char* words[] = {const_cast<char*>("/bin/echo"), const_cast<char*>("by spawn"), nullptr};
   pid_t number = 0;
-  say(std::to_string(posix_spawn(&number, words[0], nullptr, nullptr, words, environ)));
+  const int failed = posix_spawn(&number, words[0], nullptr, nullptr, words, environ);
   int status = 0;
   waitpid(number, &status, 0);
+  say(std::to_string(failed));
   say("it ended with " + std::to_string(status));
 }
 

@@ -242,6 +242,7 @@ void Run::apply(RunUpdate&& update) {
       evals.push_back(
           {static_cast<double>(e.step), e.wall_s, static_cast<double>(e.epoch), e.test->loss, e.test->accuracy});
   for (const RunMessage& line : update.messages) log.push_back({QString::fromStdString(line.text), line.problem});
+  if (update.file_moved) path.clear();  // nothing is read from that name, written there or deleted
   applyTrace(update);
   if (update.summary) {
     summary = std::move(update.summary);

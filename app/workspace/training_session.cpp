@@ -143,6 +143,7 @@ class LocalTraining final : public TrainingWorker {
     return options;
   }
   void keepWeights(Executor& executor) {
+    if (recorded_.file_moved()) return;  // they would stand beside another run
     try {
       keep_weights(spec_, executor, weights_);
     } catch (const Failure& problem) {

@@ -8,12 +8,19 @@
 #include <string_view>
 #include <vector>
 
+#include "profiling/base/failure.h"
 #include "profiling/trace/run_data.h"
 #include "profiling/trace/trace_batch.h"
 
 namespace ws::prof {
 
 inline constexpr int kRunFileVersion = 5;  // 2: losses in blocks (metric_data); 3: stacks of ops apart; 4: and of samples; 5: kinds of rows and counters
+
+// The file that a writer made has another name now, or none: the name may belong to another file.
+class RunFileMoved : public Failure {
+ public:
+  using Failure::Failure;
+};
 
 // Calls may come from several threads. If the program is killed, only the data since the last flush() is lost.
 class RunFileWriter {

@@ -185,7 +185,7 @@ std::string make_file(const std::string& path, const RunSummary& summary) {
   return db.log_name();
 }
 
-[[noreturn]] void fail_as_moved(const std::string& path) { throw Failure(path + " was moved, deleted or replaced while it was being written."); }
+[[noreturn]] void fail_as_moved(const std::string& path) { throw RunFileMoved(path + " was moved, deleted or replaced while it was being written."); }
 
 // Creates the file under another name and renames it: a program that is killed meanwhile leaves no broken file, and none that
 // does not say what it is.

@@ -192,6 +192,7 @@ struct TracedTraining::Impl final : TrainSink {
       work();
     } catch (const std::exception& problem) {
       writer.close();
+      if (dynamic_cast<const prof::RunFileMoved*>(&problem)) file_moved = true;
       file_problem = problem.what();
       if (!file_problem.starts_with(options.path)) file_problem = options.path + ": " + file_problem;
       say("Training goes on, but its run file is no longer written: " + file_problem, true);
@@ -228,6 +229,7 @@ struct TracedTraining::Impl final : TrainSink {
   std::unique_ptr<prof::HostSampler> sampler;
   TrainingWriter writer;  // once the run has begun, only the file thread uses it
   std::string file_problem;
+  std::atomic<bool> file_moved = false;
   std::jthread file_thread;
 };
 
@@ -265,6 +267,7 @@ RunUpdate TracedTraining::take() {
   RunUpdate out;
   std::lock_guard lock(impl_->mutex);
   std::swap(out, impl_->inbox);
+  out.file_moved = impl_->file_moved;
   return out;
 }
 
@@ -277,5 +280,6 @@ prof::CollectorStatus TracedTraining::trace_status() const {
 
 const prof::RunSummary& TracedTraining::account() const { return impl_->writer.summary(); }
 const std::string& TracedTraining::file_problem() const { return impl_->file_problem; }
+bool TracedTraining::file_moved() const { return impl_->file_moved; }
 
 }  // namespace ws::app

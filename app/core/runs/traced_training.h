@@ -40,6 +40,7 @@ struct RunUpdate {
   std::optional<Summary> summary;        // set if the run has ended
   std::vector<RunMessage> messages;      // for the log
   prof::RunSummary account;              // comes with the summary: the text of the file, even if there is no file
+  bool file_moved = false;               // the name of the run file belongs to another file, or to none
 };
 
 // A training run with its tracing. run() blocks the calling thread.
@@ -54,6 +55,7 @@ class TracedTraining {
   prof::CollectorStatus trace_status() const;    // any thread
   const prof::RunSummary& account() const;       // valid once run() is over
   const std::string& file_problem() const;       // valid once run() is over: why the run file is not complete; empty: it is
+  bool file_moved() const;                       // any thread
 
  private:
   struct Impl;

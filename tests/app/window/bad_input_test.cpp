@@ -113,6 +113,7 @@ class BadInputTest : public QObject, WindowHome {
   void aSizeOfAnyNumberIsAWindow();
   void aVanishedDataFolderIsSaid();
   void aFullDiskKeepsTheRunGoing();
+  void aRunMovedOverALiveOneStaysAsItIs();
   void aDiskFullFromTheStart();
   void aFolderThatCannotBeWrittenDoesNotEndTraining();
   void aLostGpuOffersARestart();
@@ -283,6 +284,36 @@ void BadInputTest::aFullDiskKeepsTheRunGoing() {
   QVERIFY(!run->steps.empty());
   QVERIFY(!window->notice()->text().isEmpty());
   trainsStill(*window);
+}
+
+// Another run is moved over the file of one that trains: it stays as it is, byte for byte, also when the training ends or is deleted.
+void BadInputTest::aRunMovedOverALiveOneStaysAsItIs() {
+  auto window = open();
+  iris(*window, 2);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+  window->train();
+  QTRY_COMPARE(ended.count(), 1);
+  const QString other = runs() + "/other.wsrun";
+  QVERIFY(QFile::copy(window->workspace()->session()->run()->path, other));
+  const auto bytes_of = [](const QString& path) {
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+  };
+  const QByteArray before = bytes_of(other);
+  iris(*window, 1'000'000);
+  window->train();
+  Run* run = window->workspace()->session()->run();
+  const QString path = run->path;
+  QTRY_VERIFY(run->progress && run->progress->step > 10 && QFile::exists(path));
+  QCOMPARE(std::rename(other.toLocal8Bit(), path.toLocal8Bit()), 0);
+  QTRY_VERIFY(window->notice()->text().contains("no longer written"));
+  run->changes.push_back({});  // a title would be stored
+  window->workspace()->session()->stop();
+  QTRY_COMPARE(ended.count(), 2);
+  QCOMPARE(bytes_of(path), before);
+  QVERIFY(!QFile::exists(path + ".wsck"));
+  window->workspace()->library()->remove(run);
+  QCOMPARE(bytes_of(path), before);
 }
 
 void BadInputTest::aFolderThatCannotBeWrittenDoesNotEndTraining() {

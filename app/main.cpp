@@ -150,6 +150,10 @@ int main(int argc, char** argv) {
   offer_password_dialog(QApplication::applicationFilePath());
   QApplication::setWindowIcon(QIcon(":/icons/warpsight.svg"));
   MainWindow window(parser.isSet("runs") ? parser.value("runs") : RunLibrary::defaultFolder());
+  if (const QString problem = unknown_page(window, parser); !problem.isEmpty()) {
+    std::fprintf(stderr, "warpsight-window: %s\n", qPrintable(problem));
+    return 2;
+  }
   if (parser.isSet("screenshot")) return take_screenshot(window, parser);
   window.windowLayout()->restore();
   prepare(window, parser);

@@ -98,6 +98,14 @@ QStringList connect_to_machine(MainWindow& window, QStringList arguments) {
   return arguments;
 }
 
+QString unknown_page(const MainWindow& window, const QCommandLineParser& options) {
+  const QTabBar& tabs = *window.tabs();
+  if (!options.isSet("tab") || tab_named(tabs, options.value("tab")) >= 0) return {};
+  QStringList names;
+  for (int i = 0; i < tabs.count(); ++i) names << tabs.tabText(i);
+  return QStringLiteral("\"%1\" is no page. The pages are: %2.").arg(options.value("tab"), names.join(", "));
+}
+
 int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   window.windowLayout()->setKeep(false);
   while (!window.workspace()->device()->info()) turn(10);

@@ -211,7 +211,7 @@ const std::vector<Lesson>& all_lessons() {
       {"hidden", QObject::tr("What a hidden layer does"),
        QObject::tr("Two spirals in the plane, without and with [hidden layers]. Watch the boundary bend as it trains."),
        QObject::tr("How many points can a network without a hidden layer get right?"),
-       {QObject::tr("about half"), QObject::tr("three quarters"), QObject::tr("nearly all")},
+       {QObject::tr("under 65 %"), QObject::tr("65 % to 90 %"), QObject::tr("more than 90 %")},
        false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_right, hidden_layer_next, hidden_layer_after, TrainSpeed::Slow},
       {"weights", QObject::tr("What the first weights do"),
        QObject::tr("Normal, Xavier, Kaiming and zeros as [first weights]. Compare the first [loss], and see which runs "

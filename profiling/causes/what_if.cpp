@@ -35,7 +35,7 @@ class Prediction {
     if (graph_.unexplained_ns > 0) all.least_explained = name_of(graph_.least_explained);
     if (all.replay_error > kReplayed) all.warnings.push_back(missed_text(all.replay_error, unchanged));
     describe(start_, unchanged, most_rows, all.path, all.rows);
-    all.predicted_us = all.measured_us;
+    all.predicted_us = all.measured_us, all.saves_us = {0, 0};
     if (!edits_.empty()) add_edits(all, most_rows);
     return all;
   }
@@ -158,7 +158,7 @@ class Prediction {
     Timing timing = start_;
     for (const Edit& edit : edits_) editor_.apply(edit, timing);
     const std::vector<TimeNs> times = replay(graph_, timing);
-    all.predicted_us = predicted(times);
+    predict(times, all);
     known_[0] = causes_.step_us.value, known_[every] = all.predicted_us.value;
     const std::vector<double> means = mean_parts();
     for (size_t i = 0; i < edits_.size(); ++i) all.edits.push_back({edits_[i].text, known_[0] - with(uint64_t{1} << i), means[i]});
@@ -167,12 +167,16 @@ class Prediction {
 
   // The noise of the measured step, and how much the ratio differs between pieces of the window. Where records were lost, the
   // same share of what changes is not known.
-  Interval predicted(const std::vector<TimeNs>& times) {
+  void predict(const std::vector<TimeNs>& times, WhatIf& all) {
     const double ratio = rate_.ratio(times) / base_;
     const double pieces = mean_with_interval(rate_.ratios(times)).half_width / base_;
     const auto lost = static_cast<double>(trace_.losses.dropped_records), kept = static_cast<double>(trace_.span_count());
     const double unknown = lost > 0 ? lost / (lost + kept) : 0;
-    return {causes_.step_us.value * ratio, std::hypot(causes_.step_us.half_width * ratio, causes_.step_us.value * pieces, causes_.step_us.value * unknown)};
+    const auto share = [&](double of_step) {
+      return Interval{causes_.step_us.value * of_step,
+                      std::hypot(causes_.step_us.half_width * of_step, causes_.step_us.value * pieces, causes_.step_us.value * unknown)};
+    };
+    all.predicted_us = share(ratio), all.saves_us = share(1 - ratio);
   }
 
   std::vector<double> mean_parts() {

@@ -37,12 +37,12 @@ inline constexpr const char* kSavesMore =
 
 struct WhatIf {
   Interval measured_us, predicted_us;
+  Interval saves_us;        // the noise of both steps is the same, so this is known better than either
   double replay_error = 0;  // share by which the unchanged replay misses the measured time
   double steps = 0;         // that were replayed
   StepRange which;          // their numbers
   bool whole_trace = false;
   std::vector<EditPart> edits;
-  double saved_us() const { return measured_us.value - predicted_us.value; }
   std::vector<PathShare> path, path_after;  // longest first; each sums to the length of its step
   std::vector<HelpRow> rows, rows_after;    // sorted by gain
   double unexplained_us = 0;                // a step; on the GPU, without a recorded cause

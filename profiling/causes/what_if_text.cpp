@@ -50,7 +50,7 @@ std::string edits_text(const WhatIf& result) {
     one_by_one += part.alone_us;
     text += formatted("{:>12} {:>11}  {}\n", signed_fixed(-part.mean_us, 2), signed_fixed(-part.alone_us, 2), part.text);
   }
-  text += formatted("{:>12} {:>11}  together, and the sum one by one\n", signed_fixed(-result.saved_us(), 2), signed_fixed(-one_by_one, 2));
+  text += formatted("{:>12} {:>11}  together, and the sum one by one\n", signed_fixed(-result.saves_us.value, 2), signed_fixed(-one_by_one, 2));
   return text;
 }
 

@@ -29,7 +29,7 @@ void predict_savings(std::vector<Insight>& insights, const std::function<prof::S
     try {
       const prof::WhatIf result = prof::what_if(*known, trace, prof::parse_edits(insight.edits), 0);
       if (result.unexplained_us > kMostUnexplained * result.measured_us.value) return;  // the trace has no calls, or lost them
-      insight.saves_us = {result.saved_us(), result.predicted_us.half_width};
+      insight.saves_us = result.saves_us;
       if (insight.predicted_us > 0) insight.predicted_us = mean_step_us * result.predicted_us.value / result.measured_us.value;
     } catch (const Failure&) {  // the newest steps have nothing that the edits could change
     }

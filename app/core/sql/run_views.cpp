@@ -1,6 +1,7 @@
 #include "app/core/sql/run_views.h"
 
 #include <cmath>
+#include <algorithm>
 #include <map>
 
 #include "app/core/comparison/compared_run.h"
@@ -76,11 +77,36 @@ const char* meaning_of(prof::Meaning meaning) {
   return prof::meaning_name(static_cast<size_t>(meaning) < prof::kMeanings ? meaning : prof::Meaning::Other);
 }
 
+// The step of what happened at a time. Own trainings know the step of each span; in other programs a span belongs to the step in
+// which it begins.
+class StepsByTime {
+ public:
+  explicit StepsByTime(const prof::Trace& trace) {
+    for (const prof::Track& track : trace.tracks())
+      if (track.kind == prof::TrackKind::Steps)
+        prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& span) { steps_[track.rank].push_back(&span); });
+    for (auto& [rank, steps] : steps_) std::ranges::sort(steps, {}, &prof::Span::start);
+  }
+  SqlCell of(uint32_t known, int rank, prof::TimeNs at) const {
+    const auto steps = steps_.find(rank);
+    if (known > 0 || steps == steps_.end()) return step_of(known);
+    const auto after = std::ranges::upper_bound(steps->second, at, {}, &prof::Span::start);
+    if (after == steps->second.begin() || at >= (*std::prev(after))->end()) return {};
+    return number_of(*std::prev(after), after - steps->second.begin());
+  }
+  // `count`: of the steps up to this one.
+  static SqlCell number_of(const prof::Span* step, std::ptrdiff_t count) { return step->step > 0 ? step_of(step->step) : whole(count - 1); }
+
+ private:
+  std::map<int, std::vector<const prof::Span*>> steps_;  // by rank
+};
+
 // Spans stay where they are; a row is a place in a trace.
 class SpanRows : public SqlRows {
  public:
   SpanRows(const SqlRuns& runs, bool (*wanted)(const prof::Track&, const prof::Span&)) : runs_(runs) {
     for (uint32_t r = 0; r < runs.size(); ++r) {
+      steps_.emplace_back(runs[r].data.trace);
       const auto& tracks = runs[r].data.trace.tracks();
       for (uint32_t t = 0; t < tracks.size(); ++t)
         for (const prof::SpanBlock& block : tracks[t].blocks)
@@ -104,7 +130,9 @@ class SpanRows : public SqlRows {
     const prof::CodeStack* stack = trace(p).stack(p.span->name);
     return stack ? SqlValue(prof::stack_text(*stack)) : SqlValue(std::string_view(trace(p).name(p.span->name)));
   }
+  SqlCell step(const Place& p) const { return steps_[p.run].of(p.span->step, trace(p).tracks()[p.track].rank, p.span->start); }
   const SqlRuns& runs_;
+  std::vector<StepsByTime> steps_;  // by run
   std::vector<Place> places_;
 };
 
@@ -124,7 +152,7 @@ class AllSpans : public SpanRows {
       case 6: return std::string_view(track.name);
       case 7: return std::string_view(track.group);
       case 8: return shown(rank_of(track.rank));
-      case 9: return shown(step_of(p.span->step));
+      case 9: return shown(step(p));
       case 10: return shown(std::string_view(op(p).name));
       case 11: return shown(std::string_view(op(p).layer));
       case 12: return shown(std::string_view(op(p).phase));
@@ -150,7 +178,7 @@ class Kernels : public SpanRows {
       case 4: return std::string_view(short_name(p));
       case 5: return std::string_view(trace(p).tracks()[p.track].name);
       case 6: return shown(rank_of(trace(p).tracks()[p.track].rank));
-      case 7: return shown(step_of(p.span->step));
+      case 7: return shown(step(p));
       case 8: return shown(std::string_view(op(p).name));
       case 9: return shown(std::string_view(op(p).layer));
       case 10: return shown(std::string_view(op(p).phase));
@@ -188,9 +216,9 @@ void list_runs(const SqlRun& run, const AddRow& add) {
 
 void list_steps(const SqlRun& run, const AddRow& add) {
   for (const prof::Track& track : run.data.trace.tracks())
-    if (track.kind == prof::TrackKind::Steps)
+    if (std::ptrdiff_t count = 0; track.kind == prof::TrackKind::Steps)
       prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& span) {
-        add({step_of(span.step), rank_of(track.rank), span.start, whole(span.duration)});
+        add({StepsByTime::number_of(&span, ++count), rank_of(track.rank), span.start, whole(span.duration)});
       });
 }
 
@@ -247,10 +275,11 @@ const char* action_name(prof::MemoryAction action) {
 
 void list_allocations(const SqlRun& run, const AddRow& add) {
   const prof::Trace& trace = run.data.trace;
+  const StepsByTime steps(trace);
   for (const prof::MemoryEvent& e : trace.memory()) {
     const prof::OpInfo& op = trace.ops[e.op < trace.ops.size() ? e.op : 0];
     const std::string source = e.source < trace.memory_sources.size() ? trace.memory_sources[e.source] : "";
-    add({e.time, SqlCell(action_name(e.kind)), SqlCell(static_cast<int64_t>(e.address)), whole(e.bytes), text(source), step_of(e.step), text(op.name),
+    add({e.time, SqlCell(action_name(e.kind)), SqlCell(static_cast<int64_t>(e.address)), whole(e.bytes), text(source), steps.of(e.step, -1, e.time), text(op.name),
          text(op.layer), text(prof::line_of(op))});
   }
 }

@@ -313,7 +313,7 @@ void WhatIfPanel::fillEdits() {
   if (!result_ || result_->edits.empty()) return together_->setText(tr("Write an edit, or double-click a row of the table. Del removes an edit."));
   double alone = 0;
   for (const prof::EditPart& part : result_->edits) alone += part.alone_us;
-  together_->setText(tr("together %1. Each part is the mean over all orders; one by one they are %2.").arg(saved_text(result_->saved_us()), saved_text(alone)));
+  together_->setText(tr("together %1. Each part is the mean over all orders; one by one they are %2.").arg(saved_text(result_->saves_us.value), saved_text(alone)));
 }
 
 QString WhatIfPanel::whyNotProved() const {

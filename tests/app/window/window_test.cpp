@@ -178,7 +178,7 @@ void WindowTest::aLessonDrawsItsConclusion() {
   QCOMPARE(card->expected(), 2);
   TrainingSession* session = window->workspace()->session();
   click(card->button());
-  QTRY_COMPARE(window->notice()->text(), QString("You expect: nearly all."));
+  QTRY_COMPARE(window->notice()->text(), QString("You expect: more than 90 %."));
   // It can be watched, and the person may choose another speed. The lesson keeps it.
   QCOMPARE(session->speed(), TrainSpeed::Slow);
   QVERIFY2(session->slowRate() > 100, "some seconds a run");
@@ -186,7 +186,7 @@ void WindowTest::aLessonDrawsItsConclusion() {
   QVERIFY(session->busy());
   session->setSpeed(TrainSpeed::Full);
   QTRY_VERIFY2(window->notice()->text().contains("Without a hidden layer"), qPrintable(window->notice()->text()));
-  QVERIFY2(window->notice()->text().startsWith("You expected nearly all. It is about half."), qPrintable(window->notice()->text()));
+  QVERIFY2(window->notice()->text().startsWith("You expected more than 90 %. It is under 65 %."), qPrintable(window->notice()->text()));
   QCOMPARE(window->tabs()->currentIndex(), 0);
   QVERIFY(window->findChild<LivePage*>()->isVisible());
   // The boundaries of both runs, with their names.

@@ -10,6 +10,7 @@
 #include "app/core/sql/sql_examples.h"
 #include "app/core/sql/sql_text.h"
 #include "profiling/base/failure.h"
+#include "profiling/formats/join_ranks.h"
 #include "tests/support/made_stalls.h"
 #include "tests/support/sanitizers.h"
 
@@ -65,6 +66,16 @@ TEST(Sql, AnswersFromSeveralRuns) {
   EXPECT_EQ(to_csv(database.query("select short_name, op, module, phase from kernels where run = 'a' and step = 2 order by start_ns limit 1")),
             "short_name,op,module,phase\nkernel_0,dW1,fc1,backward\n");
   EXPECT_EQ(to_csv(database.query("select round(loss, 2) from losses where run = 'a' and \"of\" = 'train' and step = 3")), "\"round(loss, 2)\"\n0.5\n");
+}
+
+// A program of others marks its steps, and not which span belongs to which.
+TEST(Sql, KernelsOfAnyProgramHaveTheirStep) {
+  const std::string path = WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-cnn.wsrun";
+  SqlRuns runs;
+  runs.push_back({"cnn", path, prof::import_ranks({path})});
+  RunDatabase database(std::move(runs));
+  EXPECT_EQ(to_csv(database.query("select count(*) as steps, min(n) as least, max(n) as most from (select count(*) as n from kernels where step is not null group by step)")),
+            "steps,least,most\n40,80,80\n");
 }
 
 TEST(Sql, FindsWhatACallLaunched) {

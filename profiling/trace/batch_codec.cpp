@@ -131,6 +131,9 @@ std::string encode_stack(const CodeStack& stack) {
   return to.take();
 }
 
+// What the recording itself costs is no riddle of the program.
+constexpr std::string_view kRecorderFile = "libwarpsight_inject";
+
 CodeStack decode_stack(std::string_view bytes) {
   ByteReader from(bytes, "A stack of the recorded program");
   CodeStack stack;
@@ -141,6 +144,7 @@ CodeStack decode_stack(std::string_view bytes) {
     CodeFrame& frame = stack.frames.emplace_back();
     frame.line = static_cast<int>(std::min<uint64_t>(from.varint("stacks"), std::numeric_limits<int>::max()));
     for (std::string* text : {&frame.path, &frame.function}) *text = from.raw(from.varint("stacks"), "stacks");
+    if (frame.function == "?" && frame.path.starts_with(kRecorderFile)) frame.function = "Warpsight's recording";
   }
   if (stack.own > stack.frames.size()) from.fail("refers to a frame that it lacks");
   from.expect_end();

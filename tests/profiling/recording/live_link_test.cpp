@@ -91,6 +91,14 @@ TEST(BatchBytes, ComeBackTheSame) {
   EXPECT_EQ(after.losses.dropped_records, 9u);
 }
 
+TEST(BatchBytes, AFrameOfTheRecordingSaysSo) {
+  CodeStack stack;
+  stack.frames = {{.path = "libwarpsight_inject.so", .function = "?"}, {.path = "libc.so.6", .function = "?"}};
+  const CodeStack read = decode_stack(encode_stack(stack));
+  EXPECT_EQ(read.frames[0].function, "Warpsight's recording");
+  EXPECT_EQ(read.frames[1].function, "?");
+}
+
 TEST(BatchBytes, CutOrChangedOnesAreRefusedOrHarmless) {
   const std::string good = encode_batch(made_batch(20));
   for (size_t size = 0; size < good.size(); ++size) EXPECT_THROW(decode_batch(good.substr(0, size)), Failure) << size;

@@ -212,14 +212,22 @@ Found idle_gpu(const Judged& j) {
 Found tiny_kernels(const Judged& j) {
   if (j.seen.tiny < kManyTiny || j.seen.tiny * 2 < j.seen.kernels) return {};
   const auto tiny = static_cast<double>(j.seen.tiny);
+  const bool loader = j.worth_saying(j.data_wait()), reads = !j.look.own_training && j.seen.waits.count > 0;
+  std::string first;
+  const char* edits = "one graph launch";
+  if (loader) {
+    first = " The step waits for data, so this alone changes little.", edits = "";
+  } else if (reads) {
+    first = " A step in which the host waits for the GPU cannot be captured: remove these waits first.", edits = "no sync; one graph launch";
+  }
   return insight(
       "tiny kernels",
       count_text(tiny) + " of " + count_text(static_cast<double>(j.seen.kernels)) + " kernels run for less than 5 µs",
       "The host needs as long to launch such a kernel as the GPU to run it. Fuse neighbours, raise the "
       "batch, or launch many at once as a CUDA graph" +
           std::string(j.look.own_training ? "" : " (in PyTorch: torch.compile with mode=\"reduce-overhead\")") + ". The gaps between kernels take " +
-          j.share(j.launch_gaps()) + ".",
-      Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny}, "one graph launch");
+          j.share(j.launch_gaps()) + "." + first,
+      Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny}, edits);
 }
 
 Found waits(const Judged& j) {

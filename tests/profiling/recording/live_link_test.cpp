@@ -91,7 +91,7 @@ TEST(BatchBytes, ComeBackTheSame) {
   EXPECT_EQ(after.losses.dropped_records, 9u);
 }
 
-TEST(BatchBytes, AFrameOfTheRecordingSaysSo) {
+TEST(BatchBytes, AFrameOfTheRecordingIsNamed) {
   CodeStack stack;
   stack.frames = {{.path = "libwarpsight_inject.so", .function = "?"}, {.path = "libc.so.6", .function = "?"}};
   const CodeStack read = decode_stack(encode_stack(stack));

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/core/insights/run_insights.h"
 #include "app/core/insights/trace_insights.h"
+#include "profiling/formats/join_ranks.h"
 
 namespace ws::app {
 namespace {
@@ -70,6 +72,17 @@ TEST(TraceInsights, EachFaultIsFoundWithTheSpanThatShowsIt) {
   for (size_t i = 1; i < all.size(); ++i) EXPECT_GE(all[i - 1].cost_ns, all[i].cost_ns);
   EXPECT_THAT(insight_of(all, "waits")->headline, testing::HasSubstr("400"));
   EXPECT_THAT(insight_of(all, "tiny kernels")->headline, testing::HasSubstr("of 401 kernels"));
+}
+
+// One graph: not before the waits are gone, which cannot be captured, and not where the loader sets the pace.
+TEST(TraceInsights, OneGraphIsPredictedOnlyWhereItCanBe) {
+  const auto edits_for = [](const std::string& run) {
+    const RunInsights all = run_insights(prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/" + run}));
+    const auto tiny = std::ranges::find(all.found, "tiny kernels", &Insight::rule);
+    return tiny == all.found.end() ? "not found" : tiny->edits;
+  };
+  EXPECT_EQ(edits_for("pytorch-cnn.wsrun"), "no sync; one graph launch");
+  EXPECT_EQ(edits_for("pytorch-slow-loader.wsrun"), "");
 }
 
 TEST(TraceInsights, ABusyGpuIsLeftAlone) {

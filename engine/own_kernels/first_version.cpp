@@ -14,6 +14,7 @@ namespace {
 using Facts = std::set<std::string, std::less<>>;
 
 constexpr int64_t kLongSum = 1024;  // too long for one thread
+constexpr const char* kLongSumFact = "long_sum";
 
 // Writes `result` for "OUT". A line "?fact text" stays only if the fact holds, and "!fact text" only if it does not.
 std::string filled(std::string_view text, const Facts& facts, const std::string& result) {
@@ -44,7 +45,7 @@ Facts facts_of(const KernelContract& contract) {
   if (contract.op.transpose_b) facts.insert("transposed_b");
   if (contract.op.activation != Activation::None) facts.insert("activated");
   if (contract.sines > 0) facts.insert("sines");
-  if (first_result(contract).elements() == 1 && contract.operands.front().elements() >= kLongSum) facts.insert("long_sum");
+  if (first_result(contract).elements() == 1 && contract.operands.front().elements() >= kLongSum) facts.insert(kLongSumFact);
   switch (contract.op.epilogue) {
     case Epilogue::None:
       facts.insert("plain");
@@ -289,7 +290,7 @@ const std::map<OpKind, FirstBody>& bodies() {
 !long_sum   float sum = 0;
 !long_sum   for (int row = 0; row < dz_rows * dz_cols / db_cols; ++row) sum += float(dz[row * db_cols + i]);
 !long_sum   db[i] = db_t(sum);
-)", "?long_sum kThreads\n!long_sum OUT_rows * OUT_cols"}},
+)"}},
   };
   return all;
 }
@@ -361,6 +362,8 @@ std::string first_version(const KernelContract& contract) {
   const auto found = bodies().find(contract.op.kind);
   if (found == bodies().end()) throw Failure("There is no first version for the op " + contract.op_name + ".");
   const Facts facts = facts_of(contract);
+  if (facts.contains(kLongSumFact))  // one block
+    return begin + "constexpr int kThreads = 256, kBlocks = 1, kSharedBytes = 0;\n\n" + declaration + filled(found->second.text, facts, result) + "}\n";
   std::string count = filled(found->second.threads, facts, result);
   count.pop_back();
   return begin + geometry(count) + declaration + "  if (i >= " + count + ") return;\n" + filled(found->second.text, facts, result) + "}\n";

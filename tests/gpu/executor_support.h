@@ -177,4 +177,16 @@ inline std::string label(const ExecSpec& e) {
          std::string(to_string(e.sync));
 }
 
+// Sets each fusion level, launch mode and precision in turn, and trains.
+template <class Check>
+void train_each_way(Training& t, const std::string& name, const Check& check) {
+  for (const Fusion fusion : kFusions)
+    for (const Launch launch : kLaunches)
+      for (const Precision precision : kPrecisions) {
+        t.spec.exec.fusion = fusion, t.spec.exec.launch = launch, t.spec.exec.precision = precision;
+        SCOPED_TRACE(name + ", " + label(t.spec.exec));
+        check(train_on_gpu(t));
+      }
+}
+
 }  // namespace ws::test

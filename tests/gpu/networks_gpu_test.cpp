@@ -35,15 +35,10 @@ TEST(NetworksGpu, EveryLevelAndLaunchAndPrecision) {
   for (const Network& network : kNetworks) {
     Training t = training_of(network);
     const Outcome want = train_on_oracle(t);
-    for (const Fusion fusion : kFusions)
-      for (const Launch launch : kLaunches)
-        for (const Precision precision : kPrecisions) {
-          t.spec.exec.fusion = fusion, t.spec.exec.launch = launch, t.spec.exec.precision = precision;
-          SCOPED_TRACE(std::string(network.layers) + ", " + label(t.spec.exec));
-          const Outcome got = train_on_gpu(t);
-          EXPECT_LT(distance(got, want, t), 2 * tolerance(precision));
-          expect_same_losses(got, want, 2 * tolerance(precision));
-        }
+    train_each_way(t, network.layers, [&](const Outcome& got) {
+      EXPECT_LT(distance(got, want, t), 2 * tolerance(t.spec.exec.precision));
+      expect_same_losses(got, want, 2 * tolerance(t.spec.exec.precision));
+    });
   }
 }
 
@@ -53,16 +48,11 @@ TEST(NetworksGpu, PlanesEndWhereTheOracleEnds) {
     Training t = training_of(network);
     t.spec.exec.layout = PictureLayout::Nchw;
     const Outcome want = train_on_oracle(t);
-    for (const Fusion fusion : kFusions)
-      for (const Launch launch : kLaunches)
-        for (const Precision precision : kPrecisions) {
-          t.spec.exec.fusion = fusion, t.spec.exec.launch = launch, t.spec.exec.precision = precision;
-          SCOPED_TRACE(std::string(network.layers) + ", " + label(t.spec.exec));
-          const Outcome got = train_on_gpu(t);
-          EXPECT_LT(distance(got, want, t), 2 * tolerance(precision));
-          expect_same_losses(got, want, 2 * tolerance(precision));
-          EXPECT_TRUE(same_bits(train_on_gpu(t), got));
-        }
+    train_each_way(t, network.layers, [&](const Outcome& got) {
+      EXPECT_LT(distance(got, want, t), 2 * tolerance(t.spec.exec.precision));
+      expect_same_losses(got, want, 2 * tolerance(t.spec.exec.precision));
+      EXPECT_TRUE(same_bits(train_on_gpu(t), got));
+    });
   }
 }
 

@@ -39,16 +39,11 @@ TEST(TransformersGpu, EveryLevelAndLaunchAndPrecision) {
   for (const Network& network : kNetworks) {
     Training t = training_of(network);
     const Outcome want = train_on_oracle(t);
-    for (const Fusion fusion : kFusions)
-      for (const Launch launch : kLaunches)
-        for (const Precision precision : kPrecisions) {
-          t.spec.exec.fusion = fusion, t.spec.exec.launch = launch, t.spec.exec.precision = precision;
-          SCOPED_TRACE(std::string(network.layers) + ", " + label(t.spec.exec));
-          const Outcome got = train_on_gpu(t);
-          if (precision == Precision::Fp16 && skipped_steps(got)) continue;
-          EXPECT_LT(distance(got, want, t), 2 * tolerance(precision));
-          expect_same_losses(got, want, tolerance(precision));
-        }
+    train_each_way(t, network.layers, [&](const Outcome& got) {
+      if (t.spec.exec.precision == Precision::Fp16 && skipped_steps(got)) return;
+      EXPECT_LT(distance(got, want, t), 2 * tolerance(t.spec.exec.precision));
+      expect_same_losses(got, want, tolerance(t.spec.exec.precision));
+    });
   }
 }
 
@@ -58,17 +53,12 @@ TEST(TransformersGpu, PlainAttentionEndsWhereTheOracleEnds) {
     Training t = training_of(network);
     const Outcome want = train_on_oracle(t);
     t.spec.exec.attention = AttentionForm::Plain;
-    for (const Fusion fusion : kFusions)
-      for (const Launch launch : kLaunches)
-        for (const Precision precision : kPrecisions) {
-          t.spec.exec.fusion = fusion, t.spec.exec.launch = launch, t.spec.exec.precision = precision;
-          SCOPED_TRACE(std::string(network.layers) + ", " + label(t.spec.exec));
-          const Outcome got = train_on_gpu(t);
-          if (precision == Precision::Fp16 && skipped_steps(got)) continue;
-          EXPECT_LT(distance(got, want, t), 2 * tolerance(precision));
-          expect_same_losses(got, want, tolerance(precision));
-          EXPECT_TRUE(same_bits(train_on_gpu(t), got));
-        }
+    train_each_way(t, network.layers, [&](const Outcome& got) {
+      if (t.spec.exec.precision == Precision::Fp16 && skipped_steps(got)) return;
+      EXPECT_LT(distance(got, want, t), 2 * tolerance(t.spec.exec.precision));
+      expect_same_losses(got, want, tolerance(t.spec.exec.precision));
+      EXPECT_TRUE(same_bits(train_on_gpu(t), got));
+    });
   }
 }
 

@@ -75,7 +75,7 @@ void release_device_memory() {
 }
 bool run_cold_call_if_asked() { return run_cuda_cold_call_if_asked(); }
 #else
-OwnKernelVerdict check_lab_kernel(const LabSpec&, Way, int64_t, const std::function<void()>&) { throw Failure("no GPU: " + device_info().why_not); }
+OwnKernelVerdict check_lab_kernel(const LabSpec&, Way, int64_t, const OnLaunch&) { throw Failure("no GPU: " + device_info().why_not); }
 void measure_device_ceilings(Ceilings&, const LabSpec&, const std::atomic<bool>&) {}
 std::vector<BusRate> measure_bus_rates(int, const std::atomic<bool>&) {
   throw Failure("no GPU: " + device_info().why_not);

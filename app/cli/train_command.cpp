@@ -30,7 +30,7 @@ namespace {
 struct TrainArguments {
   SpecArguments spec;
   RemoteArguments remote;
-  std::string out, run_file, trace = "off";
+  std::string out, run_file, title, trace = "off";
   std::string window, xray;  // "20/2000"
   bool resume = false, json = false, no_output = false, counters = false;
 };
@@ -175,7 +175,7 @@ nlohmann::json job_there(const TrainArguments& a, const RunSpec& spec) {
   trace.hardware_counters = a.counters;
   set_window(trace, a);
   set_xray(trace, a);
-  return app::train_request(spec, spec.name, trace);
+  return app::train_request(spec, a.title.empty() ? spec.name : a.title, trace);
 }
 
 // The local folder of a remote training. The first update creates it, because it has the length of an epoch. If a
@@ -366,6 +366,7 @@ std::unique_ptr<RankProcesses> meet_ranks(const TrainArguments& a, const Launche
 app::RecorderOptions recorder_options(const TrainArguments& a, const RankProcesses* ranks) {
   const bool leads = !ranks || ranks->rank() == 0;
   app::RecorderOptions record;
+  record.title = a.title;
   record.trace.level = trace_level(a.trace);
   record.trace.hardware_counters = a.counters;
   set_window(record.trace, a);
@@ -486,6 +487,7 @@ Run add_train(CLI::App& program) {
                    "also sample hardware counters: busy multiprocessors, tensor pipe, DRAM");
   command.add_option("--run", arguments->run_file, "write a run file (.wsrun) that the window can open")
       ->type_name("FILE");
+  command.add_option("--title", arguments->title, "name of the run, instead of what differs from its preset")->type_name("TEXT");
   command.footer(
       "Examples:\n  warpsight train mnist\n  warpsight train mnist --set exec.allocator=caching --run a.wsrun "
       "--trace full\n  torchrun --nproc_per_node 2 --no-python warpsight train mnist\n\n"

@@ -24,8 +24,8 @@ struct Answer {
 };
 
 // The figures of recorded runs are read off `stats` and `stats --by rank`. The figures of made runs follow from their parts.
-// Median steps: direct 269.4 ± 61.8 µs, arena 168.7 ± 77.7, graph 16.9 ± 0.6, persistent 37.9 ± 1.2. GPU busy: 19.0 ± 0.5 %,
-// 30.6 ± 0.9, 99.0 ± 3.0, 86.0 ± 4.3. Kernels a step: 20, 20, 3.04, 1/16. Steps: 50, 50, 50, 938.
+// Median steps: direct 307.2 ± 25.6 µs, arena 153.5 ± 12.0, graph 16.8 ± 0.1, persistent 37.9 ± 1.2. GPU busy: 16.4 ± 0.8 %,
+// 34.1 ± 1.8, 99.1 ± 3.3, 86.0 ± 4.3. Kernels a step: 21, 21, 3.04, 1/16. Steps: 50, 50, 50, 938.
 // cnn: 40 steps, 3,200 kernels, median step 4.72 ± 0.24 ms, P95 5.92 ms, GPU busy 10.2 ± 0.4 %, launch gaps 88.2 % of a step,
 // matrix product 1.76 %, launch delay 10.1 µs, its largest kernel once a step in 49.2 µs. No driver allocation.
 // ranks: 16 steps, median step 11.96 ± 2.02 ms, GPU busy 69.9 ± 4.5 %, communication 30.6 %, rank wait 2.84 ms, exposed
@@ -41,25 +41,25 @@ const std::vector<Answer> kAnswers{
     {"direct", "median step < 300 us", kOpen},
     {"direct", "step time >= 100us", kTrue},
     {"direct", "p5 step > 200 us", kTrue},
-    {"direct", "p95 step < 400 us", kTrue},
-    {"direct", "p99 step < 310 us", kOpen},
-    {"direct", "mean step < 300 us", kTrue},
-    {"direct", "mean step > 272 us", kOpen},
+    {"direct", "p95 step < 500 us", kTrue},
+    {"direct", "p99 step < 410 us", kOpen},
+    {"direct", "mean step < 350 us", kTrue},
+    {"direct", "mean step > 316 us", kOpen},
     {"direct", "p95 step < 2 * median step", kTrue},
-    {"direct", "(p95 step - p5 step) < 100 us", kTrue},
+    {"direct", "(p95 step - p5 step) < 150 us", kTrue},
     {"direct", "throughput > 100000 samples/s", kTrue},
     {"direct", "training time < 60 s", kTrue},
     {"direct", "training time > 1 min", kFalse},
-    {"direct", "kernels per step == 20", kTrue},
-    {"direct", "kernels per step != 20", kFalse},
-    {"direct", "kernels per step <= 20", kTrue},
+    {"direct", "kernels per step == 21", kTrue},
+    {"direct", "kernels per step != 21", kFalse},
+    {"direct", "kernels per step <= 21", kTrue},
     {"direct", "kernels per step < 20", kFalse},
     {"direct", "allocations per step == 15", kTrue},
     {"direct", "allocator calls per step == 30", kTrue},
     {"direct", "allocator calls per step == 2 * allocations per step", kTrue},
     {"direct", "gpu busy < 25 %", kTrue},
     {"direct", "GPU busy > 0.5", kFalse},
-    {"direct", "gpu busy > 19 %", kOpen},
+    {"direct", "gpu busy > 16.5 %", kOpen},
     {"direct", "launch delay < 20 us", kTrue},
     {"direct", "peak memory < 1 MiB", kTrue},
     {"direct", "peak memory > 1 GB", kFalse},
@@ -73,7 +73,7 @@ const std::vector<Answer> kAnswers{
     {"direct", "share(allocation) > 30%", kTrue},
     {"direct", "share(communication) < 10%", kTrue},
     {"direct", "share(communication) == 0", kTrue},
-    {"direct", "share(launch gaps) < 41.7%", kOpen},
+    {"direct", "share(launch gaps) < 47.4%", kOpen},
     {"direct", "count(fc1) == 1", kTrue},
     {"direct", "time(fc1) < 10 us", kTrue},
     {"direct", "time(fc1) > time(dW1)", kTrue},
@@ -85,10 +85,10 @@ const std::vector<Answer> kAnswers{
     {"arena", "allocations per step == 0", kTrue},
     {"arena", "share(allocation) == 0", kTrue},
     {"arena", "median step < 1 ms", kTrue},
-    {"arena", "median step < 200 us", kOpen},
+    {"arena", "median step < 155 us", kOpen},
     {"arena", "gpu busy > 20%", kTrue},
     {"graph", "median step < 20 us", kTrue},
-    {"graph", "median step < 16.5 us", kOpen},
+    {"graph", "median step < 16.7 us", kOpen},
     {"graph", "median step < 15 us", kFalse},
     {"graph", "kernels per step < 4", kTrue},
     {"graph", "gpu busy > 90%", kTrue},
@@ -206,7 +206,7 @@ TEST(Claims, TextAndJsonHaveFigureAndPlace) {
   const prof::RunData run = prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-direct.wsrun"});
   ClaimChecker checker(run);
   const std::vector<CheckedClaim> checked{checker.check("median step < 500 us"), checker.check("rank wait < 1 us")};
-  EXPECT_THAT(to_text(checked), testing::AllOf(HasSubstr("269.4 µs ± 61.8 µs < 500.0 µs"), HasSubstr("steps 1–48"), HasSubstr("does not have its rank wait")));
+  EXPECT_THAT(to_text(checked), testing::AllOf(HasSubstr("307.2 µs ± 25.6 µs < 500.0 µs"), HasSubstr("steps 1–48"), HasSubstr("does not have its rank wait")));
   const auto json = nlohmann::json::parse(to_json(checked));
   EXPECT_EQ(json["claims"][0]["truth"], "true");
   EXPECT_EQ(json["claims"][1]["truth"], "cannot tell");

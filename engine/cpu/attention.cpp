@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/cpu/cores.h"
+
 namespace ws::cpu {
 namespace {
 
@@ -30,8 +32,9 @@ struct Place {
 
 template <class Work>
 void each_head(const Heads& heads, int64_t rows, const Work& work) {
-  for (int64_t text = 0; text < rows / heads.time; ++text)
-    for (int64_t head = 0; head < heads.heads; ++head) work(Place{heads, text, head});
+  share_range(rows / heads.time * heads.heads, least_rows(heads.time * heads.head_width), [&](int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) work(Place{heads, i / heads.heads, i % heads.heads});
+  });
 }
 
 template <class Real>
@@ -75,9 +78,8 @@ void score_grad(Matrix<Real> shares, Matrix<Real> d_shares, Part<Real> out, Part
 
 template <class Real>
 void attend(const Heads& heads, Matrix<Real> qkv, Matrix<Real> out, Matrix<Real> lse) {
-  std::vector<Real> space(static_cast<size_t>(heads.time * heads.time));
-  const Matrix<Real> scores{space.data(), heads.time, heads.time};
   each_head(heads, qkv.rows, [&](const Place& at) {
+    const Matrix<Real> scores{scratch<Real>(heads.time * heads.time), heads.time, heads.time};
     multiply<Real>(at.of_qkv(qkv, 0), false, at.of_qkv(qkv, 1), true, scores, scale_of<Real>(heads), Result::Replaces);
     for (int64_t t = 0; t < heads.time; ++t) at.of_lse(lse)[t] = softmax_up_to(scores.row(t), t, heads.time);
     multiply<Real>(scores, false, at.of_qkv(qkv, 2), false, at.of_out(out), Real(1), Result::Replaces);
@@ -94,10 +96,10 @@ void attention_shares(const Heads& heads, int64_t head, Matrix<Real> qkv, Matrix
 template <class Real>
 void attend_grad(const Heads& heads, Matrix<Real> dout, Matrix<Real> out, Matrix<Real> qkv, Matrix<Real> lse,
                  Matrix<Real> dqkv) {
-  std::vector<Real> space(static_cast<size_t>(2 * heads.time * heads.time));
-  const Matrix<Real> shares{space.data(), heads.time, heads.time}, d_scores{space.data() + shares.size(), heads.time, heads.time};
   const Real scale = scale_of<Real>(heads);
   each_head(heads, qkv.rows, [&](const Place& at) {
+    const Matrix<Real> shares{scratch<Real>(2 * heads.time * heads.time), heads.time, heads.time};
+    const Matrix<Real> d_scores{shares.data + shares.size(), heads.time, heads.time};
     const Part<Real> q = at.of_qkv(qkv, 0), k = at.of_qkv(qkv, 1), v = at.of_qkv(qkv, 2), grad = at.of_out(dout);
     multiply<Real>(q, false, k, true, shares, scale, Result::Replaces);
     shares_of(shares, at.of_lse(lse));
@@ -135,21 +137,25 @@ void head_product(const Heads& heads, const HeadParts& parts, Matrix<Real> a, bo
 
 template <class Real>
 void causal_softmax(Matrix<Real> scores, Matrix<Real> shares) {
-  for (int64_t row = 0; row < scores.rows; ++row) {
-    std::copy_n(scores.row(row), scores.cols, shares.row(row));
-    softmax_up_to(shares.row(row), row % scores.cols, scores.cols);
-  }
+  share_range(scores.rows, least_rows(scores.cols), [=](int64_t first, int64_t end) {
+    for (int64_t row = first; row < end; ++row) {
+      std::copy_n(scores.row(row), scores.cols, shares.row(row));
+      softmax_up_to(shares.row(row), row % scores.cols, scores.cols);
+    }
+  });
 }
 
 template <class Real>
 void causal_softmax_grad(Matrix<Real> dshares, Matrix<Real> shares, Matrix<Real> dscores) {
-  for (int64_t row = 0; row < shares.rows; ++row) {
-    const Real *p = shares.row(row), *dp = dshares.row(row);
-    const int64_t seen = row % shares.cols + 1;
-    Real mean = 0;
-    for (int64_t j = 0; j < seen; ++j) mean += p[j] * dp[j];
-    for (int64_t j = 0; j < shares.cols; ++j) dscores.row(row)[j] = j < seen ? p[j] * (dp[j] - mean) : Real(0);
-  }
+  share_range(shares.rows, least_rows(shares.cols), [=](int64_t first, int64_t end) {
+    for (int64_t row = first; row < end; ++row) {
+      const Real *p = shares.row(row), *dp = dshares.row(row);
+      const int64_t seen = row % shares.cols + 1;
+      Real mean = 0;
+      for (int64_t j = 0; j < seen; ++j) mean += p[j] * dp[j];
+      for (int64_t j = 0; j < shares.cols; ++j) dscores.row(row)[j] = j < seen ? p[j] * (dp[j] - mean) : Real(0);
+    }
+  });
 }
 
 #define WS_FOR(Real)                                                                      \

@@ -10,6 +10,7 @@
 #include "engine/passes/compile.h"
 #include "engine/cpu/attention.h"
 #include "engine/cpu/convolution.h"
+#include "engine/cpu/cores.h"
 #include "engine/cpu/embedding.h"
 #include "engine/cpu/host_plan.h"
 #include "engine/cpu/norm.h"
@@ -183,7 +184,6 @@ class Interpreter final : public Executor {
   }
 
   Sums run_watched(Bound& bound, Rows rows) {
-    const cpu::BorrowedThreads threads;
     const OperandValues values = [&bound](BufferId id) {
       const Matrix<Real> m = bound.matrix(id);
       if constexpr (std::is_same_v<Real, float>) return std::span<float>(m.data, static_cast<size_t>(m.size()));
@@ -476,15 +476,13 @@ class Interpreter final : public Executor {
 
   void gradient_update(Bound& bound, const Op& op) {
     if (skips_update(bound)) return;
-    std::vector<Real> space;
     for (const GradientItem& item : gradient_items(bound.plan, op)) {
       const Matrix<Real> w = bound.matrix(item.weight.master), dz = bound.matrix(item.dz);
-      space.resize(static_cast<size_t>(w.size()));
-      const Matrix<Real> dw{space.data(), w.rows, w.cols};
+      const Matrix<Real> dw{cpu::scratch<Real>(w.size()), w.rows, w.cols};
       cpu::multiply(bound.matrix(item.a), true, dz, false, dw);
       update_one(bound, item.weight, dw);
       if (item.bias.master == BufferId::None) continue;
-      const Matrix<Real> db{space.data(), 1, dz.cols};
+      const Matrix<Real> db{dw.data, 1, dz.cols};
       cpu::column_sum(dz, db);
       update_one(bound, item.bias, db);
     }

@@ -3,11 +3,11 @@
 #include <cblas.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
-#include <utility>
 #include <vector>
+
+#include "engine/cpu/cores.h"
 
 namespace ws::cpu {
 namespace {
@@ -60,20 +60,6 @@ Real slope(Activation kind, Real saved) {
   return 1;
 }
 
-// OpenBLAS threads spin while they wait for each other. If other threads need the cores (a window, a recording), a
-// small product on two threads takes twenty times as long as on one.
-std::atomic<int> g_on_one_thread{0};
-thread_local bool t_borrows_threads = false;
-
-void share_out(int m, int n, int k) {
-  if (g_on_one_thread > 0 || t_borrows_threads) return;
-  constexpr double kLeastWork = 15e6;  // operations that justify one more thread
-  static const int most = openblas_get_num_threads();
-  const double threads = 2.0 * m * n * k / kLeastWork;
-  const int wanted = threads < most ? std::max(1, static_cast<int>(threads)) : most;
-  if (wanted != openblas_get_num_threads()) openblas_set_num_threads(wanted);
-}
-
 void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float factor, const float* a, int lda,
           const float* b, int ldb, float kept, float* c, int ldc) {
   cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, factor, a, lda, b, ldb, kept, c, ldc);
@@ -101,22 +87,46 @@ bool is_right(const Real* scores, int64_t n, int32_t label) {
 
 }  // namespace
 
-void products_on_one_thread(bool wanted) {
-  if (wanted && g_on_one_thread++ == 0) openblas_set_num_threads(1);
-  if (!wanted) --g_on_one_thread;
+namespace {
+
+// The blocks of a result that cores compute at once: `down` by `across` of them.
+struct Blocks {
+  int64_t down = 1, across = 1;
+};
+
+Blocks blocks_of(int64_t m, int64_t n, int64_t k) {
+  constexpr double kLeastWork = 2e6;  // operations of a block
+  constexpr int64_t kLeastSide = 16;
+  Blocks blocks;
+  const double worth = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / kLeastWork;
+  if (worth < 2) return blocks;
+  const auto wanted = static_cast<int64_t>(std::min(worth, cores() > 1 ? 2.0 * static_cast<double>(cores()) : 1.0));
+  while (blocks.down * blocks.across < wanted) {
+    const bool is_high = m / blocks.down >= n / blocks.across;
+    if ((is_high ? m / blocks.down : n / blocks.across) < 2 * kLeastSide) break;
+    (is_high ? blocks.down : blocks.across) *= 2;
+  }
+  return blocks;
 }
 
-BorrowedThreads::BorrowedThreads() : before_(std::exchange(t_borrows_threads, true)) {}
-BorrowedThreads::~BorrowedThreads() { t_borrows_threads = before_; }
+// Where a block begins: vectors of the product kernels stay whole.
+int64_t begin_of(int64_t block, int64_t blocks, int64_t size) { return block == blocks ? size : size * block / blocks / 16 * 16; }
+
+}  // namespace
 
 template <class Real>
 void multiply(Part<Real> a, bool transpose_a, Part<Real> b, bool transpose_b, Part<Real> c, Real factor, Result result) {
-  const int m = static_cast<int>(c.rows), n = static_cast<int>(c.cols);
-  const int k = static_cast<int>(transpose_a ? a.rows : a.cols);
-  share_out(m, n, k);
-  gemm(transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, m, n, k, factor, a.data,
-       static_cast<int>(a.stride), b.data, static_cast<int>(b.stride), result == Result::Adds ? Real(1) : Real(0), c.data,
-       static_cast<int>(c.stride));
+  const int64_t k = transpose_a ? a.rows : a.cols;
+  const Blocks blocks = blocks_of(c.rows, c.cols, k);
+  share_out(blocks.down * blocks.across, [&](int64_t i) {
+    const int64_t down = i / blocks.across, across = i % blocks.across;
+    const int64_t row = begin_of(down, blocks.down, c.rows), rows = begin_of(down + 1, blocks.down, c.rows) - row;
+    const int64_t col = begin_of(across, blocks.across, c.cols), cols = begin_of(across + 1, blocks.across, c.cols) - col;
+    gemm(transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(rows), static_cast<int>(cols),
+         static_cast<int>(k), factor, a.data + row * (transpose_a ? 1 : a.stride), static_cast<int>(a.stride),
+         b.data + col * (transpose_b ? b.stride : 1), static_cast<int>(b.stride), result == Result::Adds ? Real(1) : Real(0),
+         c.data + row * c.stride + col, static_cast<int>(c.stride));
+  });
 }
 
 template <class Real>
@@ -131,35 +141,44 @@ void broadcast_rows(Matrix<Real> bias, Matrix<Real> out) {
 
 template <class Real>
 void add(Matrix<Real> a, Matrix<Real> b, Matrix<Real> out) {
-  for (int64_t i = 0; i < out.size(); ++i) out.data[i] = a.data[i] + b.data[i];
+  share_range(out.size(), kLeastValues, [=](int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) out.data[i] = a.data[i] + b.data[i];
+  });
 }
 
 template <class Real>
 void activate(Activation kind, Matrix<Real> z, Matrix<Real> h) {
-  if (kind == Activation::Relu)  // separate, because a loop without a switch vectorises
-    for (int64_t i = 0; i < h.size(); ++i) h.data[i] = z.data[i] > 0 ? z.data[i] : Real(0);
-  else
-    for (int64_t i = 0; i < h.size(); ++i) h.data[i] = bend(kind, z.data[i]);
+  share_range(h.size(), kLeastValues, [=](int64_t first, int64_t end) {
+    if (kind == Activation::Relu)  // separate, because a loop without a switch vectorises
+      for (int64_t i = first; i < end; ++i) h.data[i] = z.data[i] > 0 ? z.data[i] : Real(0);
+    else
+      for (int64_t i = first; i < end; ++i) h.data[i] = bend(kind, z.data[i]);
+  });
 }
 
 template <class Real>
 void activate_grad(Activation kind, Matrix<Real> dh, Matrix<Real> saved, Matrix<Real> dz) {
-  if (kind == Activation::Relu)
-    for (int64_t i = 0; i < dz.size(); ++i) dz.data[i] = saved.data[i] > 0 ? dh.data[i] : Real(0);
-  else
-    for (int64_t i = 0; i < dz.size(); ++i) dz.data[i] = dh.data[i] * slope(kind, saved.data[i]);
+  share_range(dz.size(), kLeastValues, [=](int64_t first, int64_t end) {
+    if (kind == Activation::Relu)
+      for (int64_t i = first; i < end; ++i) dz.data[i] = saved.data[i] > 0 ? dh.data[i] : Real(0);
+    else
+      for (int64_t i = first; i < end; ++i) dz.data[i] = dh.data[i] * slope(kind, saved.data[i]);
+  });
 }
 
 template <class Real>
 void bias_activate(Activation kind, Matrix<Real> z, Matrix<Real> bias, Matrix<Real> h, Matrix<Real> pre) {
   const int64_t cols = bias.size();  // h may have another shape
-  for (int64_t first = 0; first < h.size(); first += cols) {
-    const Real* in = z.data + first;
-    Real* out = h.data + first;
-    for (int64_t j = 0; j < cols; ++j) out[j] = in[j] + bias.data[j];
-    if (pre.data) std::copy_n(out, cols, pre.data + first);
-  }
-  activate(kind, h, h);
+  share_range(h.size() / cols, least_rows(cols), [=](int64_t first, int64_t end) {
+    for (int64_t row = first; row < end; ++row) {
+      const Real* in = z.data + row * cols;
+      Real* out = h.data + row * cols;
+      for (int64_t j = 0; j < cols; ++j) out[j] = in[j] + bias.data[j];
+      if (pre.data) std::copy_n(out, cols, pre.data + row * cols);
+    }
+    const Matrix<Real> done{h.data + first * cols, end - first, cols};
+    activate(kind, done, done);
+  });
 }
 
 template <class Real>
@@ -207,13 +226,18 @@ void softmax_grad(Matrix<Real> p, Labels labels, Real scale, Matrix<Real> dz) {
 
 template <class Real>
 Sums softmax_cross_entropy(Matrix<Real> z, Labels labels, Real scale, Matrix<Real> dz) {
+  std::vector<Sums> rows(static_cast<size_t>(z.rows));
+  share_range(z.rows, least_rows(8 * z.cols), [&](int64_t first, int64_t end) {
+    for (int64_t r = first; r < end; ++r) {
+      Sums& row = rows[static_cast<size_t>(r)];
+      row.correct = is_right(z.row(r), z.cols, labels.classes[r]);
+      const double whole = softmax_row(z.row(r), dz.row(r), z.cols);
+      row.loss = row_loss(z.row(r), whole, z.cols, labels.classes[r], labels.smoothing);
+      row_grad(dz.row(r), dz.row(r), z.cols, labels.classes[r], labels.smoothing, scale);
+    }
+  });
   Sums sums;
-  for (int64_t r = 0; r < z.rows; ++r) {
-    sums.correct += is_right(z.row(r), z.cols, labels.classes[r]);
-    const double whole = softmax_row(z.row(r), dz.row(r), z.cols);
-    sums.loss += row_loss(z.row(r), whole, z.cols, labels.classes[r], labels.smoothing);
-    row_grad(dz.row(r), dz.row(r), z.cols, labels.classes[r], labels.smoothing, scale);
-  }
+  for (const Sums& row : rows) sums.loss += row.loss, sums.correct += row.correct;
   return sums;
 }
 
@@ -242,9 +266,11 @@ void column_sum(Matrix<Real> a, Matrix<Real> out) {
     out.data[0] = static_cast<Real>(sum);
     return;
   }
-  std::fill_n(out.data, out.size(), Real(0));
-  for (int64_t r = 0; r < a.rows; ++r)
-    for (int64_t j = 0; j < a.cols; ++j) out.data[j] += a.row(r)[j];
+  const auto sums = share_sums<Real>(a.rows, a.cols, [=](int64_t first, int64_t end, Real* to) {
+    for (int64_t r = first; r < end; ++r)
+      for (int64_t j = 0; j < a.cols; ++j) to[j] += a.row(r)[j];
+  });
+  std::copy_n(sums.begin(), a.cols, out.data);
 }
 
 template <class Real>
@@ -275,13 +301,15 @@ void adam(const Hyper& h, Real decay, Matrix<Real> w, Matrix<Real> gradient, Rea
   const Real unscale = static_cast<Real>(h.unscale);
   const bool decoupled = h.kind == Optimizer::AdamW;
   const Real keeps = decoupled ? 1 - static_cast<Real>(h.lr) * decay : Real(1), added = decoupled ? Real(0) : decay;
-  for (int64_t i = 0; i < w.size(); ++i) {
-    const Real g = gradient.data[i] * unscale + added * w.data[i];
-    w.data[i] *= keeps;
-    m[i] = b1 * m[i] + (1 - b1) * g;
-    v[i] = b2 * v[i] + (1 - b2) * g * g;
-    w.data[i] -= step * m[i] / (std::sqrt(v[i]) * root + eps);
-  }
+  share_range(w.size(), kLeastValues, [=](int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
+      const Real g = gradient.data[i] * unscale + added * w.data[i];
+      w.data[i] *= keeps;
+      m[i] = b1 * m[i] + (1 - b1) * g;
+      v[i] = b2 * v[i] + (1 - b2) * g * g;
+      w.data[i] -= step * m[i] / (std::sqrt(v[i]) * root + eps);
+    }
+  });
 }
 
 }  // namespace
@@ -291,15 +319,17 @@ void update(const Hyper& h, bool decays, Matrix<Real> w, Matrix<Real> gradient, 
   const Real decay = decays ? static_cast<Real>(h.weight_decay) : Real(0);
   const Real lr = static_cast<Real>(h.lr), unscale = static_cast<Real>(h.unscale), mu = static_cast<Real>(h.momentum);
   if (is_adam(h.kind)) return adam(h, decay, w, gradient, m, v);
-  if (h.kind == Optimizer::Sgd) {
-    for (int64_t i = 0; i < w.size(); ++i) w.data[i] -= lr * (gradient.data[i] * unscale + decay * w.data[i]);
-    return;
-  }
-  for (int64_t i = 0; i < w.size(); ++i) {
-    const Real g = gradient.data[i] * unscale + decay * w.data[i];
-    m[i] = mu * m[i] + g;
-    w.data[i] -= lr * (h.nesterov ? g + mu * m[i] : m[i]);
-  }
+  const bool is_plain = h.kind == Optimizer::Sgd, nesterov = h.nesterov;
+  share_range(w.size(), kLeastValues, [=](int64_t first, int64_t end) {
+    if (is_plain)
+      for (int64_t i = first; i < end; ++i) w.data[i] -= lr * (gradient.data[i] * unscale + decay * w.data[i]);
+    else
+      for (int64_t i = first; i < end; ++i) {
+        const Real g = gradient.data[i] * unscale + decay * w.data[i];
+        m[i] = mu * m[i] + g;
+        w.data[i] -= lr * (nesterov ? g + mu * m[i] : m[i]);
+      }
+  });
 }
 
 namespace {
@@ -379,7 +409,9 @@ float round_to(DType type, float value) {
 template <class Real>
 void round_all(DType type, Matrix<Real> a) {
   if (type != DType::Bf16 && type != DType::F16) return;
-  for (int64_t i = 0; i < a.size(); ++i) a.data[i] = static_cast<Real>(round_to(type, static_cast<float>(a.data[i])));
+  share_range(a.size(), kLeastValues / 4, [=](int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) a.data[i] = static_cast<Real>(round_to(type, static_cast<float>(a.data[i])));
+  });
 }
 
 #define WS_FOR(Real)                                                                               \

@@ -6,20 +6,6 @@
 
 namespace ws::cpu {
 
-// OpenBLAS starts no threads of its own while at least one caller wants this.
-void products_on_one_thread(bool wanted);
-// While it lives, products of this thread use as many threads as others chose, and choose nothing themselves.
-class BorrowedThreads {
- public:
-  BorrowedThreads();
-  ~BorrowedThreads();
-  BorrowedThreads(const BorrowedThreads&) = delete;
-  BorrowedThreads& operator=(const BorrowedThreads&) = delete;
-
- private:
-  bool before_;
-};
-
 // Row-major matrix views; shapes as in plan.h.
 template <class Real>
 struct Matrix {

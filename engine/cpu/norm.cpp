@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/cpu/convolution.h"
+#include "engine/cpu/cores.h"
 #include "profiling/base/philox.h"
 
 namespace ws::cpu {
@@ -19,10 +20,17 @@ Matrix<Real> columns(Matrix<Real> x, int64_t cols) {
 // Sums f(row, column) over the rows, in double.
 template <class F>
 std::vector<double> column_sums(int64_t rows, int64_t cols, const F& f) {
-  std::vector<double> sums(static_cast<size_t>(cols));
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t j = 0; j < cols; ++j) sums[static_cast<size_t>(j)] += static_cast<double>(f(r, j));
-  return sums;
+  return share_sums<double>(rows, cols, [&](int64_t first, int64_t end, double* sums) {
+    for (int64_t r = first; r < end; ++r)
+      for (int64_t j = 0; j < cols; ++j) sums[j] += static_cast<double>(f(r, j));
+  });
+}
+
+template <class Work>
+void each_row(int64_t rows, int64_t cols, const Work& work) {
+  share_range(rows, least_rows(cols), [&](int64_t first, int64_t end) {
+    for (int64_t r = first; r < end; ++r) work(r);
+  });
 }
 
 template <class Real>
@@ -33,9 +41,10 @@ Real inverse_of(double variance) {
 template <class Real>
 void normalise(Activation after, Matrix<Real> x, const Real* mean, const Real* inverse, NormValues<Real> norm,
                Matrix<Real> y) {
-  for (int64_t r = 0; r < x.rows; ++r)
+  each_row(x.rows, x.cols, [=](int64_t r) {
     for (int64_t j = 0; j < x.cols; ++j)
       y.data[r * x.cols + j] = (x.row(r)[j] - mean[j]) * inverse[j] * norm.gain[j] + norm.shift[j];
+  });
   if (after != Activation::None) activate(after, y, y);
 }
 
@@ -110,16 +119,17 @@ void batch_norm_grad(const AfterNorm& after, Matrix<Real> dy, Matrix<Real> given
     dgain.data[j] = static_cast<Real>(gains[static_cast<size_t>(j)]);
   }
   const Real share = 1 / static_cast<Real>(x.rows);
-  for (int64_t r = 0; r < x.rows; ++r)
+  each_row(x.rows, cols, [=](int64_t r) {
     for (int64_t j = 0; j < cols; ++j)
       dx.data[r * cols + j] = norm.gain[j] * norm.inverse[j] *
                               (g.row(r)[j] - share * dshift.data[j] - centred(r, j) * share * dgain.data[j]);
+  });
 }
 
 template <class Real>
 void layer_norm(Matrix<Real> x, NormValues<Real> norm, Matrix<Real> y) {
   const auto n = static_cast<double>(x.cols);
-  for (int64_t r = 0; r < x.rows; ++r) {
+  each_row(x.rows, x.cols, [=](int64_t r) {
     const Real* row = x.row(r);
     double sum = 0, squares = 0;
     for (int64_t j = 0; j < x.cols; ++j) sum += static_cast<double>(row[j]);
@@ -129,7 +139,7 @@ void layer_norm(Matrix<Real> x, NormValues<Real> norm, Matrix<Real> y) {
     norm.inverse[r] = inverse_of<Real>(squares / n);
     for (int64_t j = 0; j < x.cols; ++j)
       y.row(r)[j] = (row[j] - norm.mean[r]) * norm.inverse[r] * norm.gain[j] + norm.shift[j];
-  }
+  });
 }
 
 template <class Real>
@@ -142,7 +152,7 @@ void layer_norm_grad(Matrix<Real> dy, Matrix<Real> x, NormValues<Real> norm, Mat
     dshift.data[j] = static_cast<Real>(shifts[static_cast<size_t>(j)]);
     dgain.data[j] = static_cast<Real>(gains[static_cast<size_t>(j)]);
   }
-  for (int64_t r = 0; r < x.rows; ++r) {
+  each_row(x.rows, x.cols, [=](int64_t r) {
     double sum = 0, product = 0;
     for (int64_t j = 0; j < x.cols; ++j) {
       const Real g = dy.row(r)[j] * norm.gain[j];
@@ -153,18 +163,20 @@ void layer_norm_grad(Matrix<Real> dy, Matrix<Real> x, NormValues<Real> norm, Mat
                slope = static_cast<Real>(product / static_cast<double>(x.cols));
     for (int64_t j = 0; j < x.cols; ++j)
       dx.row(r)[j] = norm.inverse[r] * (dy.row(r)[j] * norm.gain[j] - mean - centred(r, j) * slope);
-  }
+  });
 }
 
 template <class Real>
 void drop_out(const DropoutMask& mask, uint64_t seed, int64_t step, Matrix<Real> x, Matrix<Real> y) {
   const uint64_t stream = dropout_stream(mask, step);
   const Real factor = 1 / (1 - static_cast<Real>(mask.rate));
-  for (int64_t i = 0; i < x.size(); i += 4) {
-    const data::PhiloxWords words = data::philox_at(seed, stream, static_cast<uint64_t>(i) / 4);
-    for (int64_t j = i; j < std::min(i + 4, x.size()); ++j)
-      y.data[j] = data::unit_uniform(words.w[j - i]) >= mask.rate ? x.data[j] * factor : Real(0);
-  }
+  share_range((x.size() + 3) / 4, kLeastValues / 16, [=](int64_t first, int64_t end) {
+    for (int64_t four = first; four < end; ++four) {
+      const data::PhiloxWords words = data::philox_at(seed, stream, static_cast<uint64_t>(four));
+      for (int64_t j = 4 * four; j < std::min(4 * four + 4, x.size()); ++j)
+        y.data[j] = data::unit_uniform(words.w[j - 4 * four]) >= mask.rate ? x.data[j] * factor : Real(0);
+    }
+  });
 }
 
 #define WS_FOR(Real)                                                                                                    \

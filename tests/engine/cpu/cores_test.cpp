@@ -1,0 +1,78 @@
+// Work that is shared out is done once, in all sizes, by many callers at once; an exception of a piece reaches its caller.
+#include "engine/cpu/cores.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+namespace ws::cpu {
+namespace {
+
+TEST(Cores, EachPieceIsDoneOnce) {
+  for (const int64_t pieces : {0, 1, 2, 7, 64, 1000}) {
+    std::vector<std::atomic<int>> done(static_cast<size_t>(pieces));
+    if (pieces > 0) share_out(pieces, [&](int64_t i) { ++done[static_cast<size_t>(i)]; });
+    for (const auto& times : done) EXPECT_EQ(times, 1);
+  }
+}
+
+TEST(Cores, RangesMakeUpTheWhole) {
+  for (const int64_t size : {1, 5, 1000, 100001})
+    for (const int64_t least : {1, 3, 40000}) {
+      std::vector<int> seen(static_cast<size_t>(size));
+      share_range(size, least, [&](int64_t first, int64_t end) {
+        for (int64_t i = first; i < end; ++i) ++seen[static_cast<size_t>(i)];
+      });
+      EXPECT_EQ(std::accumulate(seen.begin(), seen.end(), int64_t{0}), size);
+    }
+}
+
+TEST(Cores, CallersAtOnceEachGetTheirWork) {
+  std::vector<std::thread> callers;
+  std::atomic<int64_t> sum{0};
+  for (int caller = 0; caller < 6; ++caller)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) share_out(9, [&](int64_t piece) { sum += piece; });
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sum, 6 * 200 * 36);
+}
+
+TEST(Cores, APieceSharesNothingOutAgain) {
+  std::atomic<int64_t> most{0};
+  share_out(8, [&](int64_t) {
+    if (cores() > most) most = cores();
+  });
+  EXPECT_EQ(most, 1);
+}
+
+TEST(Cores, AFailureReachesTheCaller) {
+  EXPECT_THROW(share_out(50, [](int64_t i) { if (i == 20) throw std::runtime_error("piece 20"); }), std::runtime_error);
+  int64_t done = 0;
+  share_range(4, 4, [&](int64_t first, int64_t end) { done += end - first; });
+  EXPECT_EQ(done, 4);
+}
+
+// Sums of blocks: the same bits on one core as on all.
+TEST(Cores, SumsDoNotDependOnTheNumberOfCores) {
+  const int64_t rows = 3000, cols = 40;
+  std::vector<float> values(static_cast<size_t>(rows * cols));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 1.0f / static_cast<float>(i + 1);
+  const auto sum = [&] {
+    return share_sums<float>(rows, cols, [&](int64_t first, int64_t end, float* to) {
+      for (int64_t r = first; r < end; ++r)
+        for (int64_t j = 0; j < cols; ++j) to[j] += values[static_cast<size_t>(r * cols + j)];
+    });
+  };
+  const auto all = sum();
+  keep_to_one_core(true);
+  const auto one = sum();
+  keep_to_one_core(false);
+  EXPECT_EQ(all, one);
+}
+
+}  // namespace
+}  // namespace ws::cpu

@@ -1,6 +1,7 @@
 #include "app/pages/kernel_editor/code_editor.h"
 
 #include <Qsci/qscilexercpp.h>
+#include <Qsci/qscilexerpython.h>
 #include <Qsci/qsciscintilla.h>
 #include <Qsci/qscistyle.h>
 
@@ -19,16 +20,42 @@ constexpr int kNumbers = 0, kFolds = 2, kWave = 8;      // margins and an indica
 constexpr int kErrorStyle = 40, kWarningStyle = 41;  // the lexer has styles below and from 64 on
 constexpr double kCodePx = 12.5;
 
-class CudaLexer final : public QsciLexerCPP {
+// CUDA, and PTX, whose comments, numbers and braces are those of C.
+class KernelLexer final : public QsciLexerCPP {
  public:
-  using QsciLexerCPP::QsciLexerCPP;
+  KernelLexer(QObject* parent, bool is_ptx) : QsciLexerCPP(parent), is_ptx_(is_ptx) {}
   const char* keywords(int set) const override {
+    if (is_ptx_ && set == 1)
+      return "version target address_size visible entry func param reg global shared const local align maxntid pragma loc file "
+             "pred b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f16 f16x2 bf16 bf16x2 f32 f64 v2 v4";
+    if (is_ptx_)
+      return set == 2 ? "abs add and atom bar barrier bra call cp cvt cvta div ex2 exit fma ld ldmatrix lg2 mad max membar min mma mov mul neg "
+                        "not or prefetch rcp red rem ret rsqrt selp setp shfl shl shr sin cos sqrt st sub tanh vote wgmma xor"
+                      : nullptr;
     if (set == 2)
       return "__global__ __device__ __shared__ __constant__ __restrict__ __syncthreads __syncwarp threadIdx blockIdx blockDim gridDim warpSize "
              "float2 float4 half bfloat16 int2 int4";
     return QsciLexerCPP::keywords(set);
   }
+
+ private:
+  bool is_ptx_;
 };
+
+// The styles of a lexer that have a colour of their own.
+struct Styles {
+  std::vector<int> comments, keywords, numbers, texts;
+};
+
+Styles styles_of(own::KernelLanguage language) {
+  using C = QsciLexerCPP;
+  using Py = QsciLexerPython;
+  if (language == own::KernelLanguage::Triton)
+    return {{Py::Comment, Py::CommentBlock}, {Py::Keyword, Py::Decorator}, {Py::Number},
+            {Py::DoubleQuotedString, Py::SingleQuotedString, Py::TripleDoubleQuotedString, Py::TripleSingleQuotedString}};
+  return {{C::Comment, C::CommentLine, C::CommentDoc, C::CommentLineDoc}, {C::Keyword, C::KeywordSet2}, {C::PreProcessor, C::Number},
+          {C::DoubleQuotedString, C::SingleQuotedString}};
+}
 
 QString note_text(const own::BuildNote& note) {
   const QString number = note.number.empty() ? QString() : text(note.number) + QStringLiteral(": ");
@@ -37,7 +64,7 @@ QString note_text(const own::BuildNote& note) {
 
 }  // namespace
 
-CodeEditor::CodeEditor(QWidget* parent) : QWidget(parent), editor_(new QsciScintilla(this)), lexer_(new CudaLexer(editor_)) {
+CodeEditor::CodeEditor(QWidget* parent) : QWidget(parent), editor_(new QsciScintilla(this)), lexer_(new KernelLexer(editor_, false)) {
   stalls_ = new StallMargin(editor_, this);
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(0, 0, 0, 0), row->setSpacing(0);
@@ -61,6 +88,18 @@ CodeEditor::CodeEditor(QWidget* parent) : QWidget(parent), editor_(new QsciScint
   connect(editor_, &QsciScintilla::cursorPositionChanged, this, [this, last = -1](int line, int) mutable {
     if (std::exchange(last, line) != line) emit lineChosen(line + 1);
   });
+}
+
+void CodeEditor::setLanguage(own::KernelLanguage language) {
+  if (std::exchange(language_, language) == language) return;
+  QsciLexer* const before = lexer_;
+  if (language == own::KernelLanguage::Triton)
+    lexer_ = new QsciLexerPython(editor_);
+  else
+    lexer_ = new KernelLexer(editor_, language == own::KernelLanguage::Ptx);
+  editor_->setLexer(lexer_);
+  delete before;
+  applyTheme();
 }
 
 QString CodeEditor::text() const { return editor_->text(); }
@@ -139,10 +178,9 @@ void CodeEditor::applyTheme() {
   const QFont font = mono_font(kCodePx);
   lexer_->setDefaultFont(font), lexer_->setDefaultPaper(t.base), lexer_->setDefaultColor(t.text);
   for (int style = 0; style < 128; ++style) lexer_->setFont(font, style), lexer_->setPaper(t.base, style), lexer_->setColor(t.text, style);
-  for (const int style : {QsciLexerCPP::Comment, QsciLexerCPP::CommentLine, QsciLexerCPP::CommentDoc, QsciLexerCPP::CommentLineDoc}) lexer_->setColor(t.quiet, style);
-  for (const int style : {QsciLexerCPP::Keyword, QsciLexerCPP::KeywordSet2}) lexer_->setColor(t.run[1], style);
-  for (const int style : {QsciLexerCPP::PreProcessor, QsciLexerCPP::Number}) lexer_->setColor(t.run[5], style);
-  for (const int style : {QsciLexerCPP::DoubleQuotedString, QsciLexerCPP::SingleQuotedString}) lexer_->setColor(t.run[6], style);
+  const Styles styles = styles_of(language_);
+  for (const auto& [group, color] : {std::pair(&styles.comments, t.quiet), {&styles.keywords, t.run[1]}, {&styles.numbers, t.run[5]}, {&styles.texts, t.run[6]}})
+    for (const int style : *group) lexer_->setColor(color, style);
   editor_->setPaper(t.base), editor_->setColor(t.text);
   editor_->setMarginsBackgroundColor(t.header), editor_->setMarginsForegroundColor(t.quiet), editor_->setMarginsFont(mono_font(11));
   editor_->setFoldMarginColors(t.header, t.header);

@@ -1,4 +1,4 @@
-// Edits CUDA source: colours, line numbers, and the compiler's messages under their lines.
+// Edits a kernel in CUDA, PTX or Triton: colours, line numbers, and the compiler's messages under their lines.
 //
 // A column at the left may show the samples of each line.
 #pragma once
@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "engine/own_kernels/kernel_build.h"
+#include "engine/own_kernels/kernel_versions.h"
 #include "profiling/analysis/stalls.h"
 
-class QsciLexerCPP;
+class QsciLexer;
 class QsciScintilla;
 
 namespace ws::app {
@@ -22,6 +23,7 @@ class CodeEditor : public QWidget {
   QString text() const;
   void setText(const QString& text);      // another file: there is nothing to undo
   void replaceText(const QString& text);  // can be undone
+  void setLanguage(own::KernelLanguage language);  // for the colours
   void setReadOnly(bool on);
   void setNotes(const std::vector<own::BuildNote>& notes);
   const std::vector<own::BuildNote>& notes() const { return notes_; }
@@ -45,7 +47,8 @@ class CodeEditor : public QWidget {
 
   QsciScintilla* editor_;
   StallMargin* stalls_;
-  QsciLexerCPP* lexer_;
+  QsciLexer* lexer_;
+  own::KernelLanguage language_ = own::KernelLanguage::Cuda;
   std::vector<own::BuildNote> notes_;
 };
 

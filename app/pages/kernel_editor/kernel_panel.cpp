@@ -376,6 +376,7 @@ void KernelPanel::openText(const QString& name, const QString& first_text) {
   if (!watcher_.files().isEmpty()) watcher_.removePaths(watcher_.files());
   file_ = name, saved_.clear(), results_.clear(), facts_.reset(), good_ = false;
   const std::string path = kernel_path(name.toStdString());
+  code_->setLanguage(own::language_of(path));
   if (QFileInfo::exists(text(path)) || first_text.isEmpty()) {
     try {
       saved_ = text(own::read_source({{}, path, {}}).text);

@@ -7,6 +7,10 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <Qsci/qscilexercpp.h>
+#include <Qsci/qscilexerpython.h>
+#include <Qsci/qsciscintilla.h>
+
 #include "app/core/kernels/kernel_library.h"
 #include "app/pages/kernel_editor/code_editor.h"
 #include "app/pages/kernel_editor/exercise_strip.h"
@@ -331,11 +335,20 @@ void KernelEditorTest::aKernelCanBeginInPtxOrTriton() {
   choose("New in PTX");
   QVERIFY2(page.panel->file().endsWith(".ptx"), qPrintable(page.panel->file()));
   QVERIFY(page.panel->code()->text().contains(".visible .entry own_kernel("));
+  const auto style_of = [&](const char* word) {  // of the lexer, which colours it
+    QsciScintilla* const editor = page.panel->code()->editor();
+    const int at = static_cast<int>(editor->text().toUtf8().indexOf(word));
+    editor->SendScintilla(QsciScintillaBase::SCI_COLOURISE, 0, -1);
+    return static_cast<int>(editor->SendScintilla(QsciScintillaBase::SCI_GETSTYLEAT, at));
+  };
+  QCOMPARE(style_of("visible .entry"), int(QsciLexerCPP::Keyword));
+  QCOMPARE(style_of("ret;"), int(QsciLexerCPP::KeywordSet2));
   QTRY_VERIFY_WITH_TIMEOUT(!page.panel->busy() && page.panel->facts() && page.panel->facts()->has_kernel, 20'000);
   page.panel->openOp("bias relu1");
   choose("New in Triton");
   QVERIFY2(page.panel->file().endsWith(".py"), qPrintable(page.panel->file()));
   QVERIFY(page.panel->code()->text().contains("@triton.jit"));
+  QCOMPARE(style_of("def "), int(QsciLexerPython::Keyword));
 }
 
 void KernelEditorTest::withoutSamplesItShowsWhy() {

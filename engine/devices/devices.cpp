@@ -68,6 +68,11 @@ bool wants_cuda(const RunSpec& spec) {
   return spec.exec.device == Device::Cuda || (spec.exec.device == Device::Auto && device_info().cuda);
 }
 
+int64_t steps_at_once(const RunSpec& spec) {
+  const bool graphs = spec.exec.launch == Launch::Graph || spec.exec.launch == Launch::Auto;  // Auto may become a graph
+  return graphs && wants_cuda(spec) ? spec.exec.graph_steps : 1;
+}
+
 int ranks_of(const RunSpec& spec) {
   const DeviceInfo& device = device_info();
   if (!wants_cuda(spec)) return static_cast<int>(std::max<int64_t>(1, spec.exec.gpus));

@@ -12,6 +12,7 @@ namespace ws {
 const DeviceInfo& device_info();                               // queried once
 bool gpu_lost();                                               // true if a fault made the GPU unusable for this process
 bool wants_cuda(const RunSpec& spec);                          // after resolving Device::Auto
+int64_t steps_at_once(const RunSpec& spec);                    // steps of a CUDA graph where there may be one, else 1
 int ranks_of(const RunSpec& spec);                             // throws Failure if the machine has too few GPUs
 // Throws Failure with the sentence of why_invalid. `processes`: the ranks are these processes, and this one is rank 0.
 std::unique_ptr<Executor> make_executor(const RunSpec& spec, RankProcesses* processes = nullptr);

@@ -66,10 +66,6 @@ class Trainer {
   int64_t rows_of(int64_t step) const {
     return (step + 1) % steps_per_epoch_ ? batch_ : rows_ - (steps_per_epoch_ - 1) * batch_;
   }
-  int64_t graph_unit() const {
-    const Launch launch = spec_.exec.launch;  // Launch::Auto may become a graph
-    return launch == Launch::Graph || launch == Launch::Auto ? spec_.exec.graph_steps : 1;
-  }
   int64_t total_steps() const { return spec_.train.epochs * steps_per_epoch_; }
 
   RunSpec spec_;
@@ -246,7 +242,7 @@ void Trainer::open_executor(const TrainState& state) {
   executor_->set_state(state);
   bound_ = nullptr;
   order_given_ = false;
-  chunk_ = graph_unit();
+  chunk_ = steps_at_once(spec_);
 }
 
 void Trainer::compile_plans() {
@@ -334,7 +330,8 @@ void Trainer::pace() {
   paced_s_ = now, paced_steps_ = seen_;
   const auto wanted = static_cast<int64_t>(kChunkSeconds / step_s);
   chunk_ = std::clamp<int64_t>(wanted, 1, std::min(kLongestChunk, 2 * chunk_));
-  chunk_ = std::max(graph_unit(), chunk_ / graph_unit() * graph_unit());
+  const int64_t unit = steps_at_once(spec_);
+  chunk_ = std::max(unit, chunk_ / unit * unit);
 }
 
 bool Trainer::test_due(int64_t epochs) const {

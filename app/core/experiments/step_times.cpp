@@ -74,8 +74,7 @@ int64_t steps_for(Treadmill& mill, double seconds, int64_t unit) {
 
 StepTimes time_steps(const RunSpec& spec, const data::Dataset& data, double seconds) {
   Treadmill mill(spec, data);
-  const bool graphs = spec.exec.launch == Launch::Graph || spec.exec.launch == Launch::Auto;
-  const int64_t steps = steps_for(mill, seconds, graphs ? spec.exec.graph_steps : 1);
+  const int64_t steps = steps_for(mill, seconds, steps_at_once(spec));
   return {mill.run(steps) * 1e6 / static_cast<double>(steps), steps, mill.batch(), mill.device()};
 }
 

@@ -142,6 +142,18 @@ TEST_F(Steered, ThrowsForAFieldThatIsFixed) {
 }
 
 // The values that survive a step do not depend on how the steps run.
+// A step may take seconds: no step is begun after the answer to the first, also where a GPU would launch several in a graph.
+TEST(Stop, OnTheCpuIsAnsweredBetweenTwoSteps) {
+  const auto data = test::random_data(2000, 6, 3, true);
+  RunSpec spec = small_spec();
+  spec.exec.launch = Launch::Auto;
+  Recorder sink;
+  TrainControl control;
+  sink.on_steps = [&] { control.stop(); };
+  train(spec, data, control, sink);
+  EXPECT_LE(sink.losses.size(), 2u);
+}
+
 TEST(MidRunChange, LeavesTheLossesAlone) {
   const auto data = test::random_data(50, 6, 3, true);
   RunSpec spec = small_spec();

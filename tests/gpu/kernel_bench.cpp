@@ -133,19 +133,7 @@ void time_product(int64_t m, int64_t n, int64_t k, bool ta, bool tb, Precision p
   const Matrix c(m, n, ta ? DType::F32 : type);
   const Product p{a.t, b.t, c.t, ta, tb, Epilogue::None, Activation::None, {}, {}, {}, precision};
   blas_prepare(blas, p);
-  const auto small = [&](Queue q, int) {
-    switch (precision) {
-      case Precision::Fp32:
-        return small_gemm_fp32(q, p);
-      case Precision::Tf32:
-        return small_gemm_tf32(q, p);
-      case Precision::Bf16:
-        return small_gemm_bf16(q, p);
-      case Precision::Fp16:
-        return small_gemm_fp16(q, p);
-    }
-  };
-  const double own = graph_time(20, true, small);
+  const double own = graph_time(20, true, [&](Queue q, int) { small_gemm(q, p); });
   const double library = graph_time(20, false, [&](Queue q, int) { blas_product(q, blas, bench.scratch(), p); });
   const char* const orders = ta ? "TN" : tb ? "NT" : "NN";
   std::printf("%5lld x %5lld x %6lld %s %-5s own %8.2f  cuBLASLt %8.2f\n", static_cast<long long>(m),

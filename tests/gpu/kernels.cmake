@@ -12,7 +12,7 @@ endforeach()
 # GPUs before compute capability 9.0 have neither clusters nor overlapped launches: what separates them has to compile.
 if(NOT CMAKE_CUDA_ARCHITECTURES MATCHES "80")
   add_library(kernels_before_90 OBJECT)
-  foreach(_kernel attention_bf16 attention_fp32 embedding layer_norm line_cluster line_resident linear pointwise simple_gemm)
+  foreach(_kernel attention embedding layer_norm line_cluster line_resident linear pointwise simple_gemm)
     target_sources(kernels_before_90 PRIVATE ${PROJECT_SOURCE_DIR}/engine/cuda/kernels/${_kernel}.cu)
   endforeach()
   set_target_properties(kernels_before_90 PROPERTIES CUDA_ARCHITECTURES 80-real)

@@ -29,16 +29,7 @@ void compute(Way way, Bench& bench, Blas& blas, const Product& p) {
   if (way == Way::Tiled) return matmul(bench.queue, blas, bench.scratch(), Matmul::Tiled, p);
   if (way == Way::Library) return blas_product(bench.queue, blas, bench.scratch(), p);
   if (way == Way::Warpgroups) return gemm_by_warpgroups(bench.queue, p);
-  switch (p.precision) {
-    case Precision::Fp32:
-      return small_gemm_fp32(bench.queue, p);
-    case Precision::Tf32:
-      return small_gemm_tf32(bench.queue, p);
-    case Precision::Bf16:
-      return small_gemm_bf16(bench.queue, p);
-    case Precision::Fp16:
-      return small_gemm_fp16(bench.queue, p);
-  }
+  small_gemm(bench.queue, p);
 }
 
 // The operands of one product, and what it should make.
@@ -244,7 +235,8 @@ TEST(HalfSums, AreCoarserThanFullOnes) {
   NEED_GPU();
   Bench bench;
   Case t = make_case({32, 32, 784}, Precision::Fp16, false, false, Epilogue::None, Activation::None, DType::F16);
-  small_gemm_half16(bench.queue, t.p);
+  t.p.accumulate = Accumulate::Fp16;
+  small_gemm(bench.queue, t.p);
   expect_near(t.c.download(), t.want_c, 2e-2, "fp16 sums");
 }
 

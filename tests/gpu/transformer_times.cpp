@@ -256,23 +256,10 @@ void time_part(const std::string& what, int count, Call call) {
   print(what, plain, graph_time(count, true, call));
 }
 
-void small_product(Queue q, const Product& p) {
-  switch (p.precision) {
-    case Precision::Fp32:
-      return small_gemm_fp32(q, p);
-    case Precision::Tf32:
-      return small_gemm_tf32(q, p);
-    case Precision::Bf16:
-      return small_gemm_bf16(q, p);
-    case Precision::Fp16:
-      return small_gemm_fp16(q, p);
-  }
-}
-
 void time_product(Gpt& g, const std::string& what, const Product& p) {
   blas_prepare(g.blas, p);
   const double library = graph_time(20, true, [&](Queue q, int) { blas_product(q, g.blas, g.bench.scratch(), p); });
-  const double own = graph_time(20, true, [&](Queue q, int) { small_product(q, p); });
+  const double own = graph_time(20, true, [&](Queue q, int) { small_gemm(q, p); });
   const bool fits = !p.transpose_a && size_of(p.a.type) == 2 && runs_warpgroups();
   const double groups = fits ? graph_time(20, true, [&](Queue q, int) { gemm_by_warpgroups(q, p); }) : 0;
   std::printf("  %-44s %8.2f own %8.2f on warpgroups %8.2f  now: %s\n", (what + " library").c_str(), library, own,
@@ -314,10 +301,10 @@ void time_parts(Gpt& g) {
   });
   if (g.s.precision == Precision::Bf16) {
     time_part("attention by warps", 20, [&](Queue q, int) {
-      attention_bf16(q, {g.s.head(), b.mixed, b.attended, b.lse, {}, {}});
+      attention_by_warps(q, Precision::Bf16, {g.s.head(), b.mixed, b.attended, b.lse, {}, {}});
     });
     time_part("attention gradient by warps", 20, [&](Queue q, int) {
-      attention_bf16(q, {g.s.head(), b.mixed, b.attended, b.lse, g.dn, b.dmixed});
+      attention_by_warps(q, Precision::Bf16, {g.s.head(), b.mixed, b.attended, b.lse, g.dn, b.dmixed});
     });
   }
   time_part("layer norm", 20, [&](Queue q, int) {

@@ -1,5 +1,5 @@
 // Causal self-attention without a score matrix in memory: forward with an online softmax, and the gradient, which
-// computes the scores again. One .cu file per number type includes this file.
+// computes the scores again.
 //
 // A block has 64 rows of one head, 16 for each of its four warps, and goes through tiles of the other side. A warp
 // keeps its scores in registers, where they already lie as the tensor cores want them for the second product.

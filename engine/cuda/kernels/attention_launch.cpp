@@ -1,4 +1,4 @@
-// Selects the attention kernels of a number type.
+// Selects the kernels of attention.
 #include "engine/cuda/kernels/attention_launch.h"
 
 #include "engine/cuda/runtime/check.h"
@@ -18,17 +18,7 @@ bool suits_warpgroups(Precision precision, const AttentionCall& call) {
 
 void run(Queue queue, Precision precision, const AttentionCall& call) {
   if (call.heads.head_width > kMaxHeadWidth) throw Failure("Attention on the GPU takes heads of at most 128 columns.");
-  if (suits_warpgroups(precision, call)) return attention_by_warpgroups(queue, precision, call);
-  switch (precision) {
-    case Precision::Fp32:
-      return attention_fp32(queue, call);
-    case Precision::Tf32:
-      return attention_tf32(queue, call);
-    case Precision::Bf16:
-      return attention_bf16(queue, call);
-    case Precision::Fp16:
-      return attention_fp16(queue, call);
-  }
+  suits_warpgroups(precision, call) ? attention_by_warpgroups(queue, precision, call) : attention_by_warps(queue, precision, call);
 }
 
 }  // namespace

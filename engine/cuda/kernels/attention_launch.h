@@ -1,4 +1,4 @@
-// Attention and its gradient, with one function per number type.
+// Attention and its gradient.
 #pragma once
 #include "engine/cuda/kernels/kernels.h"
 
@@ -11,10 +11,7 @@ struct AttentionCall {
   float* column_sums = nullptr;
 };
 
-void attention_fp32(Queue, const AttentionCall&);
-void attention_tf32(Queue, const AttentionCall&);
-void attention_bf16(Queue, const AttentionCall&);
-void attention_fp16(Queue, const AttentionCall&);
+void attention_by_warps(Queue, Precision, const AttentionCall&);
 
 // On Hopper, for 16 bits, heads of 32 or 64 columns and addresses of whole 16 bytes; a gradient of at most 256 symbols.
 void attention_by_warpgroups(Queue, Precision, const AttentionCall&);

@@ -162,16 +162,7 @@ void head_product(Queue queue, Precision precision, const HeadMultiplication& p)
   const bool whole = h.time % n == 0 && h.head_width % n == 0 && begins_whole(p.a) && begins_whole(p.b) && begins_whole(p.c);
   const Tensor& scores = p.parts.a == HeadPart::Scores ? p.a : p.c;
   const int64_t sets = scores.elements() / (h.time * h.time);
-  switch (precision) {
-    case Precision::Fp32:
-      return launch_of<Math::Fp32>(queue, g, p, sets, whole);
-    case Precision::Tf32:
-      return launch_of<Math::Tf32>(queue, g, p, sets, whole);
-    case Precision::Bf16:
-      return launch_of<Math::Bf16>(queue, g, p, sets, whole);
-    case Precision::Fp16:
-      return launch_of<Math::Fp16>(queue, g, p, sets, whole);
-  }
+  with_math(precision, [&]<Math M>() { launch_of<M>(queue, g, p, sets, whole); });
 }
 
 void causal_softmax(Queue queue, const Tensor& scores, const Tensor& shares) {

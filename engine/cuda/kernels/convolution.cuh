@@ -1,5 +1,5 @@
-// Convolutions as matrix products whose left or right side is read from the picture. One .cu file per number type
-// includes this file. Shapes: x (n·h·w, c), w (k, taps·c), z (n·oh·ow, k).
+// Convolutions as matrix products whose left or right side is read from the picture.
+// Shapes: x (n·h·w, c), w (k, taps·c), z (n·oh·ow, k).
 #pragma once
 #include "engine/cuda/kernels/convolution_launch.h"
 #include "engine/cuda/kernels/patches.cuh"
@@ -337,7 +337,7 @@ void conv_windows_of(Queue queue, const Convolution& c) {
 }
 
 template <Math M, bool Grad>
-void conv_of(Queue queue, const Convolution& c) {
+void conv_product_of(Queue queue, const Convolution& c) {
   if constexpr (!Grad)
     if (has_small_windows(c)) return conv_windows_of<M>(queue, c);
   if (sizeof(typename Number<M>::type) == 2 && moves_whole_parts(c) && suits_warpgroups(c))
@@ -390,6 +390,12 @@ void conv_weight_grad_of(Queue queue, Workspace workspace, const Convolution& c)
   if (k <= 32) return with.template operator()<UpdateTile32, true, true>();
   if (k <= 64) return with.template operator()<UpdateTile64, true, true>();
   with.template operator()<UpdateTile128, true, true>();
+}
+
+template <Math M>
+void conv_of(Queue queue, Workspace workspace, const Convolution& c) {
+  if (c.pass == Convolution::Pass::WeightGrad) return conv_weight_grad_of<M>(queue, workspace, c);
+  c.pass == Convolution::Pass::Forward ? conv_product_of<M, false>(queue, c) : conv_product_of<M, true>(queue, c);
 }
 
 }  // namespace ws::cuda

@@ -2,29 +2,6 @@
 #include "engine/cuda/kernels/convolution_launch.h"
 
 namespace ws::cuda {
-namespace {
-
-using Launcher = void (*)(Queue, Workspace, const Convolution&);
-
-template <void (*Product)(Queue, const Convolution&), void (*WeightGrad)(Queue, Workspace, const Convolution&)>
-void launch_of(Queue queue, Workspace workspace, const Convolution& c) {
-  c.pass == Convolution::Pass::WeightGrad ? WeightGrad(queue, workspace, c) : Product(queue, c);
-}
-
-Launcher launcher_of(Precision precision) {
-  switch (precision) {
-    case Precision::Tf32:
-      return launch_of<conv_tf32, conv_weight_grad_tf32>;
-    case Precision::Bf16:
-      return launch_of<conv_bf16, conv_weight_grad_bf16>;
-    case Precision::Fp16:
-      return launch_of<conv_fp16, conv_weight_grad_fp16>;
-    default:
-      return launch_of<conv_fp32, conv_weight_grad_fp32>;
-  }
-}
-
-}  // namespace
 
 bool suits_warpgroups(const Convolution& c) {
   constexpr int64_t kFewTiles = 32;  // of 128 pixels: too few to fill the multiprocessors
@@ -38,7 +15,8 @@ bool suits_warpgroups(const Convolution& c) {
 }
 
 void convolve(Queue queue, Workspace workspace, const Convolution& c) {
-  launcher_of(c.precision)(queue, workspace, c);
+  const bool exact = c.precision == Precision::Fp32 || c.precision == Precision::Tf32;
+  exact ? conv_exact(queue, workspace, c) : conv_half(queue, workspace, c);
 }
 
 std::string describe(const Convolution& c) {

@@ -1,18 +1,11 @@
-// Convolutions by number type; convolution.cpp chooses. `workspace` holds the partial sums of a weight gradient.
+// The ways to compute a convolution; convolution_launch.cpp chooses. `workspace` holds the partial sums of a weight gradient.
 #pragma once
 #include "engine/cuda/kernels/kernels.h"
 
 namespace ws::cuda {
 
-void conv_fp32(Queue, const Convolution&);
-void conv_tf32(Queue, const Convolution&);
-void conv_bf16(Queue, const Convolution&);
-void conv_fp16(Queue, const Convolution&);
-
-void conv_weight_grad_fp32(Queue, Workspace, const Convolution&);
-void conv_weight_grad_tf32(Queue, Workspace, const Convolution&);
-void conv_weight_grad_bf16(Queue, Workspace, const Convolution&);
-void conv_weight_grad_fp16(Queue, Workspace, const Convolution&);
+void conv_exact(Queue, Workspace, const Convolution&);  // fp32 and tf32
+void conv_half(Queue, Workspace, const Convolution&);   // 16 bits
 
 // For 16 bits on Hopper. The layer must be wide enough, and its operands must move in parts of 16 bytes.
 bool suits_warpgroups(const Convolution&);

@@ -1,5 +1,5 @@
-// Weight gradients that the same kernel passes to the optimizer, for several layers in one launch. One .cu file per
-// number type includes this file. Shapes: a (rows, in), dz (rows, out), w (in, out).
+// Weight gradients that the same kernel passes to the optimizer, for several layers in one launch.
+// Shapes: a (rows, in), dz (rows, out), w (in, out).
 #pragma once
 #include "engine/cuda/kernels/optimizer.cuh"
 #include "engine/cuda/kernels/small_gemm.h"

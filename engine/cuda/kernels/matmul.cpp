@@ -55,19 +55,6 @@ bool suits_warpgroups(const Product& p) {
   return fits(p.a) && fits(p.b) && fits(p.saved) && fits_results(p.c) && fits_results(p.bias) && runs_warpgroups();
 }
 
-void small_gemm(Queue queue, const Product& p) {
-  switch (p.precision) {
-    case Precision::Fp32:
-      return small_gemm_fp32(queue, p);
-    case Precision::Tf32:
-      return small_gemm_tf32(queue, p);
-    case Precision::Bf16:
-      return small_gemm_bf16(queue, p);
-    case Precision::Fp16:
-      return p.accumulate == Accumulate::Fp16 ? small_gemm_half16(queue, p) : small_gemm_fp16(queue, p);
-  }
-}
-
 std::string_view tile_name(SmallTile tile) {
   switch (tile) {
     case SmallTile::T64:
@@ -135,50 +122,6 @@ void matmul(Queue queue, Blas& blas, Scratch scratch, Matmul how, const Product&
   if (engine == Engine::Warpgroups) return gemm_by_warpgroups(queue, p);
   engine == Engine::Naive ? naive_gemm(queue, p) : tiled_gemm(queue, p);
   if (p.epilogue == Epilogue::BiasGrad) column_sum(queue, scratch, p.b, p.bias_grad, p.kept);
-}
-
-void weight_gradients(Queue queue, Precision precision, std::span<const WeightGradient> layers) {
-  while (!layers.empty()) {
-    const auto some = layers.first(std::min<size_t>(layers.size(), kMaxWeightGradients));
-    switch (precision) {
-      case Precision::Fp32:
-        weight_gradients_fp32(queue, some);
-        break;
-      case Precision::Tf32:
-        weight_gradients_tf32(queue, some);
-        break;
-      case Precision::Bf16:
-        weight_gradients_bf16(queue, some);
-        break;
-      case Precision::Fp16:
-        weight_gradients_fp16(queue, some);
-        break;
-    }
-    layers = layers.subspan(some.size());
-  }
-}
-
-void grad_update(Queue queue, const OptimizerRef& optimizer, Precision precision, std::span<const LayerUpdate> layers,
-                 JoinLosses join) {
-  while (!layers.empty()) {
-    const auto some = layers.first(std::min<size_t>(layers.size(), kMaxLayerUpdates));
-    switch (precision) {
-      case Precision::Fp32:
-        grad_update_fp32(queue, optimizer, join, some);
-        break;
-      case Precision::Tf32:
-        grad_update_tf32(queue, optimizer, join, some);
-        break;
-      case Precision::Bf16:
-        grad_update_bf16(queue, optimizer, join, some);
-        break;
-      case Precision::Fp16:
-        grad_update_fp16(queue, optimizer, join, some);
-        break;
-    }
-    layers = layers.subspan(some.size());
-    join = {};
-  }
 }
 
 }  // namespace ws::cuda

@@ -1,4 +1,4 @@
-// Our own matrix products for the shapes of small networks. One .cu file per number type includes this file.
+// Our own matrix products for the shapes of small networks.
 #pragma once
 #include "engine/cuda/kernels/small_gemm.h"
 #include "engine/cuda/kernels/tile_product.cuh"

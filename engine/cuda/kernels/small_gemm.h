@@ -1,4 +1,4 @@
-// Our own matrix products, with one pair of functions per number type.
+// Our own matrix products.
 #pragma once
 #include "engine/cuda/kernels/kernels.h"
 
@@ -8,26 +8,13 @@ namespace ws::cuda {
 enum class SmallTile : uint8_t { T64, T32, T32x16, T16 };
 SmallTile small_tile(int64_t m, int64_t n);
 
-void small_gemm_fp32(Queue, const Product&);
-void small_gemm_tf32(Queue, const Product&);
-void small_gemm_bf16(Queue, const Product&);
-void small_gemm_fp16(Queue, const Product&);
-void small_gemm_half16(Queue, const Product&);  // sums are kept in fp16
+void small_gemm(Queue, const Product&);
 
 // On Hopper, for 16 bits and rows of whole 16 bytes; a product without a transposed a.
 void gemm_by_warpgroups(Queue, const Product&);
 void weight_gradients_by_warpgroups(Queue, Precision, std::span<const WeightGradient>);
 
 constexpr int kMaxWeightGradients = 48;  // per launch; more need several launches
-void weight_gradients_fp32(Queue, std::span<const WeightGradient>);
-void weight_gradients_tf32(Queue, std::span<const WeightGradient>);
-void weight_gradients_bf16(Queue, std::span<const WeightGradient>);
-void weight_gradients_fp16(Queue, std::span<const WeightGradient>);
-
-void grad_update_fp32(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
-void grad_update_tf32(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
-void grad_update_bf16(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
-void grad_update_fp16(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
 
 // For learners: one thread per result, and the textbook 16 × 16 tiles in shared memory.
 void naive_gemm(Queue, const Product&);

@@ -13,6 +13,21 @@ namespace ws::cuda {
 // How numbers are multiplied. All sums are in fp32, except for Half16.
 enum class Math : uint8_t { Fp32, Tf32, Bf16, Fp16, Half16 };
 
+// Calls work<M>() with the numbers of a precision.
+template <class Work>
+void with_math(Precision precision, const Work& work) {
+  switch (precision) {
+    case Precision::Fp32:
+      return work.template operator()<Math::Fp32>();
+    case Precision::Tf32:
+      return work.template operator()<Math::Tf32>();
+    case Precision::Bf16:
+      return work.template operator()<Math::Bf16>();
+    case Precision::Fp16:
+      return work.template operator()<Math::Fp16>();
+  }
+}
+
 template <Math M>
 struct Number {
   using type = float;

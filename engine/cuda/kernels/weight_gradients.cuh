@@ -1,5 +1,4 @@
-// Weight gradients of several layers in one launch. One .cu file per number type includes this file. Shapes: a (rows,
-// in), dz (rows, out), dw (in, out).
+// Weight gradients of several layers in one launch. Shapes: a (rows, in), dz (rows, out), dw (in, out).
 //
 // Large tiles read a and dz seldom enough for the cache's bandwidth. A cluster of blocks shares the rows of a tile, and
 // each block adds the parts of its share of the tile, first block first.

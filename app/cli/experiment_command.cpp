@@ -1,23 +1,28 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/remote_watch.h"
-#include "app/cli/restart.h"
 #include "app/core/report/experiment_figure.h"
 #include "app/core/report/report.h"
 #include "app/core/experiments/experiment.h"
 #include "app/core/remote/job_request.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/failure.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
@@ -27,6 +32,24 @@ namespace ws::cli {
 namespace {
 
 using namespace ws::app;
+
+constexpr const char* kAnew = "WARPSIGHT_STARTED_ANEW";
+
+bool started_anew() { return std::getenv(kAnew) != nullptr; }
+
+// Starts the same command in a new process image, with the same arguments and process id. A driver needs this after a fault on
+// the GPU.
+[[noreturn]] void start_anew() {
+  setenv(kAnew, "1", 1);
+  std::vector<std::string> words;
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv("/proc/self/exe", arguments.data());
+  throw Failure(std::string("The program could not restart: ") + std::strerror(errno));
+}
 
 struct ExperimentArguments {
   SpecArguments spec;  // its source: an experiment, or with `vary` a run description
@@ -134,10 +157,7 @@ bool has_gpu(RemoteLink& link) {
 // table, the chart, and each training's result and run file.
 int watch_experiment(const ExperimentArguments& a, RemoteRun& run, const std::string& folder, ProgressLine& line) {
   const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt});
-  if (end.left) {
-    line.say(how_to_return(run, run.link()));
-    return kDone;
-  }
+  if (end.left) return kDone;
   if (folder.empty()) return end.exit_status.value_or(kFailed);
   for (const std::string& file : end.files) {
     if (!is_plain_name(file)) throw Failure("The other machine named a file that does not belong to an experiment.");

@@ -6,14 +6,18 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <map>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
-#include "app/cli/open_window.h"
 #include "app/core/lab/first_call.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/version.h"
 #include "profiling/recording/record_environment.h"
@@ -21,6 +25,26 @@
 namespace {
 
 using namespace ws::cli;
+
+// True if the words name no command: there are none, or the first one is a file, a folder or a machine.
+bool asks_for_window(int argc, char** argv) {
+  if (argc < 2) return true;
+  const std::string_view word = argv[1];
+  if (word.starts_with("ssh://") || word.starts_with("pipe:")) return true;
+  std::error_code error;
+  return word.find_first_of("./") != word.npos && std::filesystem::exists(word, error);
+}
+
+// Becomes the window's program, which is installed beside this one. Throws Failure if it is not.
+[[noreturn]] void open_window(char** argv) {
+  const std::string window = (ws::program_file().parent_path() / "warpsight-window").string();
+  if (access(window.c_str(), X_OK) != 0)
+    throw ws::Failure("The window is not installed here (" + window + "). Build it with app/run, or install the package with the window. "
+                  "The commands without a window: warpsight --help.");
+  argv[0] = const_cast<char*>(window.c_str());
+  execv(window.c_str(), argv);
+  throw ws::Failure(window + " cannot be started: " + std::strerror(errno) + ".");
+}
 
 int run_chosen(const CLI::App& program, const std::map<const CLI::App*, Run>& commands) {
   for (const CLI::App* chosen : program.get_subcommands())

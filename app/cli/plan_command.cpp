@@ -3,7 +3,6 @@
 
 #include "app/cli/commands.h"
 #include "engine/devices/devices.h"
-#include "engine/devices/persistent_budget.h"
 #include "engine/passes/compile.h"
 #include "engine/train/trainer.h"
 

@@ -6,7 +6,6 @@
 #include <QString>
 #include <cmath>
 
-#include "profiling/base/column_letters.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {

@@ -1,7 +1,8 @@
 // Limits of a run's GPU, for occupancy.
 #pragma once
-#include "app/core/runs/gpu_limits.h"
 #include "app/workspace/run.h"
+
+#include "app/core/runs/machine.h"
 
 namespace ws::app {
 

@@ -9,10 +9,8 @@
 
 #include "app/core/remote/fetch_file.h"
 #include "app/core/remote/job_request.h"
-#include "app/core/remote/recorded_update.h"
 #include "app/core/runs/run_ceilings.h"
-#include "profiling/base/paths.h"
-#include "profiling/recording/command_name.h"
+#include "profiling/recording/command_words.h"
 #include "profiling/recording/process_files.h"
 
 namespace ws::app {

@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "app/core/runs/plan_budget.h"
-#include "profiling/base/failure.h"
+#include "app/core/runs/data_shape.h"
 
 namespace ws::app {
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "app/core/remote/first_progress.h"
 #include "app/core/remote/remote_run.h"
 #include "app/workspace/training_worker.h"
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/runs/change_marks.h"
+#include "app/core/runs/data_shape.h"
 #include "app/core/runs/newest_trace.h"
-#include "app/core/runs/plan_budget.h"
 #include "app/workspace/shipped_runs.h"
 #include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/pace.h"

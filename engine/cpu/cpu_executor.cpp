@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <numeric>
 
+#include "engine/cpu/cpu_ops.h"
 #include "engine/passes/compile.h"
 #include "engine/cpu/attention.h"
 #include "engine/cpu/convolution.h"
 #include "engine/cpu/cores.h"
-#include "engine/cpu/embedding.h"
 #include "engine/cpu/host_plan.h"
 #include "engine/cpu/norm.h"
-#include "engine/cpu/prepare_pictures.h"
 #include "engine/passes/memory_need.h"
 #include "profiling/base/clock.h"
 

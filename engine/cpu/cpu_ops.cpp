@@ -439,4 +439,54 @@ WS_FOR(float)
 WS_FOR(double)
 #undef WS_FOR
 
+template <class Real>
+void embed(Matrix<Real> symbols, Matrix<Real> table, Matrix<Real> positions, Matrix<Real> h) {
+  for (int64_t i = 0; i < symbols.size(); ++i) {
+    const Real* vector = table.row(static_cast<int64_t>(symbols.data[i]));
+    std::copy_n(vector, table.cols, h.row(i));
+    if (!positions.data) continue;
+    const Real* place = positions.row(i % symbols.cols);
+    for (int64_t j = 0; j < table.cols; ++j) h.row(i)[j] += place[j];
+  }
+}
+
+template <class Real>
+void embed_grad(Matrix<Real> symbols, Matrix<Real> dh, Matrix<Real> dtable, Matrix<Real> dpositions) {
+  std::fill_n(dtable.data, dtable.size(), Real(0));
+  if (dpositions.data) std::fill_n(dpositions.data, dpositions.size(), Real(0));
+  for (int64_t i = 0; i < symbols.size(); ++i) {
+    Real* vector = dtable.row(static_cast<int64_t>(symbols.data[i]));
+    for (int64_t j = 0; j < dtable.cols; ++j) vector[j] += dh.row(i)[j];
+    if (!dpositions.data) continue;
+    Real* place = dpositions.row(i % symbols.cols);
+    for (int64_t j = 0; j < dtable.cols; ++j) place[j] += dh.row(i)[j];
+  }
+}
+
+#define WS_FOR(Real)                                                                 \
+  template void embed(Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);       \
+  template void embed_grad(Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);
+WS_FOR(float)
+WS_FOR(double)
+#undef WS_FOR
+
+template <class Real>
+void prepare(const Preparation& how, const Window& pictures, uint64_t seed, int64_t step, Matrix<Real> x, Matrix<Real> y) {
+  const int64_t size = pictures.h * pictures.w * pictures.c;
+  share_range(pictures.n, least_rows(size), [&](int64_t first, int64_t end) {
+    for (int64_t row = first; row < end; ++row) {
+      const PicturePlace place = how.is_random() ? place_of(how, seed, step, row) : PicturePlace{};
+      const auto picture = [from = x.data + row * size](int64_t i) { return from[i]; };
+      Real* to = y.data + row * size;
+      for (int64_t v = 0; v < pictures.h; ++v)
+        for (int64_t u = 0; u < pictures.w; ++u)
+          for (int64_t channel = 0; channel < pictures.c; ++channel)
+            *to++ = prepared_value<Real>(how, place, pictures.h, pictures.w, pictures.c, v, u, channel, picture);
+    }
+  });
+}
+
+template void prepare(const Preparation&, const Window&, uint64_t, int64_t, Matrix<float>, Matrix<float>);
+template void prepare(const Preparation&, const Window&, uint64_t, int64_t, Matrix<double>, Matrix<double>);
+
 }  // namespace ws::cpu

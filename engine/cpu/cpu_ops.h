@@ -89,4 +89,16 @@ float round_to(DType type, float value);
 template <class Real>
 void round_all(DType type, Matrix<Real> a);
 
+// Vectors of symbols and of their positions.
+// The symbols are whole numbers in x; `positions` may be empty.
+template <class Real>
+void embed(Matrix<Real> symbols, Matrix<Real> table, Matrix<Real> positions, Matrix<Real> h);
+template <class Real>
+void embed_grad(Matrix<Real> symbols, Matrix<Real> dh, Matrix<Real> dtable, Matrix<Real> dpositions);
+
+// Crops, mirrors and normalises pictures.
+// `pictures`: how many, and their height, width and channels.
+template <class Real>
+void prepare(const Preparation& how, const Window& pictures, uint64_t seed, int64_t step, Matrix<Real> x, Matrix<Real> y);
+
 }  // namespace ws::cpu

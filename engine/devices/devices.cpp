@@ -9,6 +9,7 @@
 
 #include "engine/cpu/cpu_executor.h"
 #include "engine/cpu/host_ranks.h"
+#include "engine/cuda/persistent/residency.h"
 #include "engine/executor/ranked_executor.h"
 #include "engine/ranks/remote_rank.h"
 #ifdef WARPSIGHT_HAVE_CUDA
@@ -193,6 +194,14 @@ RankWorker::Connect prepare_rank(const RankRequest& request, RankProcesses& proc
 
 FreeMemory free_memory_for(const RunSpec& spec) {
   return {free_host_bytes(), wants_cuda(spec) ? device_info().memory_bytes : 0};
+}
+
+std::string persistent_budget(const RunSpec& spec, const Plan& plan, int64_t train_rows) {
+  if (spec.exec.launch != Launch::Persistent && spec.exec.launch != Launch::Auto) return {};
+  namespace one = cuda::persistent;
+  const DeviceInfo& device = device_info();
+  const one::Limits limits = device.cuda ? one::limits_of(device) : one::Limits{};
+  return one::text(one::place(one::network_of(spec, plan, train_rows), limits));
 }
 
 }  // namespace ws

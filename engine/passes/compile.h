@@ -13,4 +13,10 @@ struct CompiledPlan {
 CompiledPlan compile(const RunSpec& spec, const Model& model, int64_t rows, int rank = 0);
 CompiledPlan compile_evaluation(const RunSpec& spec, const Model& model, int64_t batch);
 
+// The cost of a spec before anything runs.
+struct PlanEstimate {
+  int64_t parameters = 0, flops_per_step = 0;
+};
+PlanEstimate estimate(const RunSpec& spec, LayerShape input, int64_t outputs, int64_t train_rows);
+
 }  // namespace ws

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace ws {
@@ -45,5 +46,11 @@ struct Difference {
   bool beyond_noise;    // false if one of the two is not known
 };
 Difference difference(const Interval& baseline, const Interval& candidate);
+
+// A few samples compared with a few others by their order alone.
+inline constexpr size_t kFewSamples = 10;
+// The noise of a difference of medians from few samples, whose own intervals would be too wide: exact, from the ranks of all
+// samples (Mann-Whitney). Returns nullopt for more than kFewSamples, and for so few that no difference could count.
+std::optional<double> noise_of_few(const std::vector<double>& baseline, const std::vector<double>& candidate, double delta);
 
 }  // namespace ws

@@ -86,4 +86,11 @@ std::string time_text(double us) {
 
 std::string percent(double share, int decimals) { return fixed(100 * share, decimals) + " %"; }
 
+std::string column_letters(size_t number) {
+  std::string text;
+  for (size_t rest = number + 1; rest > 0; rest = (rest - 1) / 26)
+    text.insert(text.begin(), static_cast<char>('A' + (rest - 1) % 26));
+  return text;
+}
+
 }  // namespace ws

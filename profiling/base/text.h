@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #endif
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -32,5 +33,8 @@ std::string bytes_text(double bytes);                    // "512 B", "4.1 KiB", 
 std::string duration_text(double seconds);               // "0.40 s", "12 s", "12 min 5 s", "1 h 2 min"
 std::string time_text(double us);                        // "27.1 µs", "1.84 ms", "2.00 s"
 std::string percent(double share, int decimals = 1);     // "97.6 %"
+
+// Numbers things with letters, as the columns of a spreadsheet: A … Z, AA, AB …
+std::string column_letters(size_t number);  // "A" for 0, "Z" for 25, "AA" for 26
 
 }  // namespace ws

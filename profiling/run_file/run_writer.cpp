@@ -1,8 +1,10 @@
 #include <chrono>
-#include <filesystem>
+#include <condition_variable>
 #include <fstream>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <thread>
 #include <unordered_map>
 
 #include "profiling/base/failure.h"
@@ -12,7 +14,7 @@
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/run_file/span_codec.h"
-#include "profiling/run_file/log_folder.h"
+#include "profiling/run_file/sqlite.h"
 #include "profiling/trace/batch_codec.h"
 
 namespace ws::prof {
@@ -23,6 +25,33 @@ constexpr size_t kPointsPerBlock = 4096;
 constexpr size_t kFewMetrics = 16;
 constexpr auto kFlushEvery = std::chrono::milliseconds(300);  // a killed program loses less than a second
 using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kFoldFrom = 8u << 20;  // bytes of log
+constexpr auto kLookEvery = std::chrono::seconds(1);
+
+void keep_short(const std::stop_token& ended, const std::string& path) {
+  std::mutex waiting;
+  std::condition_variable_any wake;
+  std::unique_lock lock(waiting);
+  while (!wake.wait_for(lock, ended, kLookEvery, [&ended] { return ended.stop_requested(); })) {
+    if (bytes_of_log(path) < kFoldFrom) continue;
+    try {
+      Database(path, Database::Mode::Update).exec("PRAGMA wal_checkpoint(PASSIVE)");
+    } catch (const std::exception&) {
+    }  // for example a full disk: the log grows on, and the writer reports the error
+  }
+}
+
+// Moves the write-ahead log of a database into the database, on its own thread. This thread waits for the disk (fsync),
+// so the writer waits only for the page cache.
+class WalKeeper {
+ public:
+  explicit WalKeeper(const std::string& path)  // path of the database; its writer must not checkpoint itself
+      : thread_([path](const std::stop_token& ended) { keep_short(ended, path); }) {}
+
+ private:
+  std::jthread thread_;
+};
 
 // Which parts of a trace are already in the file.
 struct Saved {

@@ -5,7 +5,7 @@
 
 #include "app/core/runs/data_shape.h"
 #include "profiling/analysis/trace_stats.h"
-#include "profiling/base/few_samples.h"
+#include "profiling/base/statistics.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {

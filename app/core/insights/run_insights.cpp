@@ -8,8 +8,8 @@
 #include "app/core/comparison/compared_run.h"
 #include "app/core/insights/predicted_savings.h"
 #include "app/core/insights/trace_insights.h"
-#include "app/core/runs/gpu_limits.h"
-#include "app/core/runs/plan_budget.h"
+#include "app/core/runs/data_shape.h"
+#include "app/core/runs/machine.h"
 #include "profiling/base/version.h"
 
 namespace ws::app {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "app/core/kernels/kernel_limits.h"
+#include "app/core/kernels/kernel_plan.h"
 #include "engine/devices/devices.h"
 #include "engine/own_kernels/kernel_contract.h"
 #include "engine/own_kernels/kernel_versions.h"

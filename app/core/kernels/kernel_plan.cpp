@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "app/core/runs/data_shape.h"
+#include "engine/devices/devices.h"
+#include "engine/lab/ceilings.h"
 #include "engine/passes/compile.h"
-#include "profiling/base/failure.h"
 
 namespace ws::app {
 namespace {
@@ -50,6 +51,14 @@ CheckedPlan plan_of(const RunSpec& asked, const data::Dataset& data) {
   const int64_t rows = spec.train.batch == 0 ? data.train.rows : std::min(spec.train.batch, data.train.rows);
   made.plan = compile(spec, made.model, rows).plan;
   return made;
+}
+
+KernelLimits kernel_limits(const OwnKernelVerdict& verdict, Precision precision) {
+  const lab::Ceilings ceilings = lab::remembered_ceilings(device_info().name);
+  const bool exact = precision == Precision::Fp32, half = precision == Precision::Fp16 || precision == Precision::Bf16;
+  const double flops_s = exact ? ceilings.fp32_flops_s : half ? ceilings.fp16_flops_s : ceilings.tf32_flops_s;
+  const auto time_us = [](double amount, double per_s) { return per_s > 0 ? 1e6 * amount / per_s : 0; };
+  return {time_us(verdict.bytes, ceilings.read_write_bytes_s), time_us(verdict.flops, flops_s), verdict.empty_us};
 }
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-#include "app/core/page/page_facts.h"
+#include "app/core/page/page_parts.h"
 
 #include <algorithm>
 #include <filesystem>

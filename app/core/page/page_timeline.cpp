@@ -1,4 +1,4 @@
-#include "app/core/page/page_timeline.h"
+#include "app/core/page/page_parts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using prof::TrackKind;
-
 
 // The order of the window: the steps, then the GPU, then the host. If the GPU has steps of its own, the host keeps its own, too.
 enum class Floor { Marks, Gpu, Host };

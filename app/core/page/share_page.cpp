@@ -3,10 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "app/core/page/page_facts.h"
-#include "app/core/page/page_sources.h"
-#include "app/core/page/page_timeline.h"
-#include "app/core/runs/newest_trace.h"
+#include "app/core/page/page_parts.h"
 #include "profiling/base/digest.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/packed_file.h"

@@ -1,6 +1,7 @@
 #include "app/core/remote/job_request.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace ws::app {
 
@@ -62,6 +63,21 @@ json torch_request(const TorchRequest& request, const RemotePython& python) {
                       {"compile", request.compile},
                       {"record", request.record}},
                      python);
+}
+
+RunUpdate take_update(prof::RecordedProgram& program) {
+  RunUpdate update;
+  for (prof::TraceBatch batch = program.take(); !batch.empty(); batch = program.take())
+    update.traces.push_back(std::move(batch));
+  const prof::LiveCurves curves = program.take_curves();
+  for (const prof::Metric& m : curves.metrics)
+    update.steps.push_back({m.step, static_cast<float>(m.loss), static_cast<float>(m.accuracy), m.wall_s});
+  for (const prof::Evaluation& e : curves.evaluations) {
+    EpochResult test{.step = e.step, .wall_s = e.wall_s};
+    test.test = Evaluation{e.test_loss, e.test_accuracy, 0};
+    update.epochs.push_back(test);
+  }
+  return update;
 }
 
 }  // namespace ws::app

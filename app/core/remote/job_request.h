@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "app/core/runs/torch_run.h"
+#include "app/core/runs/traced_training.h"
 #include "engine/lab/lab.h"
 #include "engine/plan/run_spec.h"
 #include "profiling/recording/record_environment.h"
+#include "profiling/recording/record_program.h"
 
 namespace ws::app {
 
@@ -24,5 +26,8 @@ struct RemotePython {
 };
 nlohmann::json torch_lab_request(const lab::LabSpec& spec, const RemotePython& python);
 nlohmann::json torch_request(const TorchRequest& request, const RemotePython& python);
+
+// What a recorded program has reported since the last call, as an update of a run: its spans, its losses and its tests.
+RunUpdate take_update(prof::RecordedProgram& program);
 
 }  // namespace ws::app

@@ -27,4 +27,12 @@ bool is_remote(const std::string& text);
 // "ssh://host/folder/a.wsrun". Throws Failure.
 RemoteAddress parse_remote(const std::string& text);
 
+// Why a line to another machine cannot be made, in one sentence.
+// `status` and `errors` of the process that was the line: ssh, or the program there. `noise`: it said something, but it is
+// not Warpsight.
+std::string why_no_line(const RemoteAddress& address, int status, const std::string& errors, bool noise);
+bool asks_a_person(int status, const std::string& errors);  // true if another attempt would only ask again
+// `greeting` is what the server says first. Returns "" if it speaks as this program does.
+std::string why_other_version(const RemoteAddress& address, const std::string& greeting);
+
 }  // namespace ws::app

@@ -25,7 +25,6 @@
 #include "app/core/lab/recorded_lab.h"
 #include "app/core/remote/job_request.h"
 #include "app/core/remote/job_sender.h"
-#include "app/core/remote/recorded_update.h"
 #include "app/core/remote/remote_run.h"
 #include "app/core/runs/run_ceilings.h"
 #include "app/core/runs/torch_run.h"
@@ -37,10 +36,9 @@
 #include "profiling/base/process.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/whole_file.h"
-#include "profiling/recording/command_name.h"
+#include "profiling/recording/command_words.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
-#include "profiling/recording/secret_words.h"
 
 namespace ws::app {
 namespace {

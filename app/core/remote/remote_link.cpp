@@ -12,7 +12,7 @@
 #include <future>
 #include <optional>
 
-#include "app/core/remote/line_failure.h"
+#include "app/core/remote/remote_address.h"
 #include "profiling/base/byte_reader.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"

@@ -1,13 +1,12 @@
 #include "app/core/remote/remote_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
 
 #include "app/core/remote/short_log.h"
-#include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
 #include "profiling/base/text.h"
@@ -223,6 +222,25 @@ void RemoteRun::request(json what) {
              [this, alive = std::weak_ptr(alive_)](const json&, const std::string& error) {
                if (const auto here = alive.lock(); here && !error.empty()) say(error, false);
              });
+}
+
+namespace {
+
+template <class T>
+void move_to_end(std::vector<T>& from, std::vector<T>& to) {
+  to.insert(to.end(), from.begin(), from.end());
+  from.clear();
+}
+
+}  // namespace
+
+void FirstProgress::order(RunUpdate& update, bool over) {
+  if (std::exchange(known_, known_ || over || update.progress)) return;
+  move_to_end(update.steps, early_.steps);
+  move_to_end(update.epochs, early_.epochs);
+  if (!known_) return;
+  std::swap(update.steps, early_.steps);
+  std::swap(update.epochs, early_.epochs);
 }
 
 }  // namespace ws::app

@@ -8,6 +8,7 @@
 
 #include "app/core/remote/remote_link.h"
 #include "app/core/remote/update_codec.h"
+#include "app/core/runs/traced_training.h"
 
 namespace ws::app {
 
@@ -68,6 +69,18 @@ class RemoteRun {
   int open_ = 0;  // open streams
   std::vector<uint32_t> streams_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+// Holds back losses and epochs until the first progress report arrives. A viewer needs that report first: it has the
+// steps per epoch and the last epoch.
+class FirstProgress {
+ public:
+  // Holds them back until then, or until the training is over.
+  void order(RunUpdate& update, bool over);
+
+ private:
+  bool known_ = false;
+  RunUpdate early_;
 };
 
 }  // namespace ws::app

@@ -6,7 +6,6 @@
 
 #include "app/core/report/drawing.h"
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/base/column_letters.h"
 #include "profiling/base/text.h"
 
 namespace ws::app::figure {

@@ -2,8 +2,10 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "engine/passes/compile.h"
 #include "engine/plan/layers.h"
 
 namespace ws::app {
@@ -24,5 +26,12 @@ double rows_of_a_step(const RunSpec& spec);  // NaN if unknown before loading
 bool relevant(const RunSpec& spec, std::string_view key);
 // True for choices that most people never change. They are under "More".
 bool advanced(std::string_view key);
+
+// The plan of choices before their data is loaded, and where a persistent kernel would keep the network.
+// Returns nullopt if the shape of the data is not known before loading, or if the choices make no plan.
+std::optional<CompiledPlan> plan_before_loading(const RunSpec& spec);
+
+// Returns lines, or nothing if the launch mode runs no persistent kernel, or if the data are not known before loading.
+std::string plan_budget(const RunSpec& spec);
 
 }  // namespace ws::app

@@ -3,9 +3,11 @@
 #include <sys/utsname.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "engine/devices/devices.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/version.h"
 
 namespace ws::app {
@@ -37,6 +39,15 @@ nlohmann::json machine_json() {
           {"compute", gpu ? nlohmann::json(device.compute) : nlohmann::json()},
           {"system", value_of("/etc/os-release", "PRETTY_NAME", '=') + ", Linux " + kernel.release},
           {"warpsight", version()}};
+}
+
+std::optional<prof::DeviceLimits> card_limits(const std::string& device, const std::string& machine) {
+  const auto json = parse_json_or_null(machine);
+  if (json.is_object() && json.contains("compute") && json["compute"].is_string())
+    if (const auto known = prof::limits_of_card(device, json["compute"].get<std::string>())) return known;
+  if (const auto known = prof::limits_of_card(device)) return known;
+  const bool here = device_info().cuda && device_info().name == device;
+  return here ? prof::limits_of_card(device, device_info().compute) : std::nullopt;
 }
 
 }  // namespace ws::app

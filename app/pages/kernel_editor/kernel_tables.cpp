@@ -1,6 +1,6 @@
 #include "app/pages/kernel_editor/kernel_tables.h"
 
-#include "app/core/kernels/kernel_limits.h"
+#include "app/core/kernels/kernel_plan.h"
 
 namespace ws::app {
 

@@ -1,4 +1,4 @@
-#include "app/core/runs/plan_budget.h"
+#include "app/core/runs/data_shape.h"
 #include "app/pages/one_run_page.h"
 #include "app/pages/plan/plan_panel.h"
 

@@ -4,8 +4,8 @@
 #include "app/core/runs/run_name.h"
 #include "app/text/qt_text.h"
 #include "app/workspace/choices.h"
-#include "engine/passes/estimate.h"
 #include "app/text/units.h"
+#include "engine/passes/compile.h"
 #include "engine/plan/model.h"
 
 namespace ws::app {

@@ -12,7 +12,6 @@
 #include <QVBoxLayout>
 
 #include "app/core/runs/data_shape.h"
-#include "app/core/runs/plan_budget.h"
 #include "app/pages/setup/field_row.h"
 #include "app/pages/setup/layer_table.h"
 #include "app/pages/setup/setup_estimate.h"

@@ -1,5 +1,3 @@
-#include "engine/cuda/workloads/cold_call.h"
-
 #include "engine/cuda/workloads/cuda_workloads.h"
 
 #include <cuda_runtime_api.h>

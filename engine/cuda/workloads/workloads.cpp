@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
 
-#include "engine/cuda/workloads/cold_call.h"
 #include "engine/cuda/workloads/cuda_workloads.h"
 #include "engine/cuda/workloads/device_operation.h"
 #include "profiling/base/clock.h"

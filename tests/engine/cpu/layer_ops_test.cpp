@@ -7,7 +7,7 @@
 
 #include "engine/cpu/attention.h"
 #include "engine/cpu/convolution.h"
-#include "engine/cpu/embedding.h"
+#include "engine/cpu/cpu_ops.h"
 #include "engine/cpu/norm.h"
 
 namespace ws::cpu {

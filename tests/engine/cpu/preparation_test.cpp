@@ -1,6 +1,5 @@
 // Crops, mirror images and normalising of pictures: against a plain padded copy, and as ops of the plan. The CUDA kernel
 // runs the same header.
-#include "engine/cpu/prepare_pictures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +10,7 @@
 
 #include "datasets/split.h"
 #include "engine/cpu/cpu_executor.h"
+#include "engine/cpu/cpu_ops.h"
 #include "engine/passes/compile.h"
 #include "tests/support/one_step.h"
 #include "tests/support/small_data.h"

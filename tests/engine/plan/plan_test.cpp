@@ -5,7 +5,6 @@
 
 #include "engine/passes/compile.h"
 #include "engine/executor/executor.h"
-#include "engine/passes/estimate.h"
 #include "engine/passes/passes.h"
 #include "tests/support/op_kinds.h"
 

@@ -1,5 +1,4 @@
 #include "profiling/base/statistics.h"
-#include "profiling/base/few_samples.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,8 @@
 // Where a persistent kernel would keep a network, as the plan page shows it before a training. Needs no GPU.
-#include "app/core/runs/plan_budget.h"
 
 #include <gmock/gmock.h>
+
+#include "app/core/runs/data_shape.h"
 
 namespace ws::app {
 namespace {

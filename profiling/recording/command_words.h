@@ -1,9 +1,12 @@
-// Masks what looks like a key, a token or a password in a command, because run files and pages are handed to others.
+// The words of a recorded command: its name, and which of them are secret.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace ws::prof {
+
+// The program, or the script that Python runs. {"python3", "-u", "train.py"} is "train.py".
+std::string name_of_command(const std::vector<std::string>& command);
 
 inline constexpr const char* kMask = "•••";
 

@@ -1,7 +1,6 @@
 #include "app/charts/driver_calls.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "profiling/analysis/trace_queries.h"
 

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "app/widgets/theme.h"
-#include "app/text/units.h"
 
 namespace ws::app {
 namespace {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 
 #include "app/cli/commands.h"
@@ -11,7 +10,6 @@
 #include "app/core/runs/recorded_once.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/paths.h"
-#include "profiling/base/safe_text.h"
 #include "profiling/base/temporary_folder.h"
 #include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
-#include "app/cli/help.h"
 #include "app/core/kernels/kernel_check_process.h"
 #include "app/core/kernels/kernel_library.h"
 #include "app/core/kernels/kernel_plan.h"

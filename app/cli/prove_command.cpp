@@ -5,7 +5,6 @@
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
 #include "app/core/proofs/proved_predictions.h"
-#include "engine/devices/devices.h"
 
 namespace ws::cli {
 namespace {

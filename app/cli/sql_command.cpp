@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/help.h"
 #include "app/core/sql/sql_text.h"
 #include "profiling/base/safe_text.h"
 

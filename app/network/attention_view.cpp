@@ -4,7 +4,6 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <algorithm>
-#include <cmath>
 
 #include "app/text/units.h"
 #include "app/widgets/theme.h"

@@ -4,7 +4,6 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <algorithm>
-#include <cmath>
 
 #include "app/widgets/theme.h"
 #include "app/widgets/tip.h"

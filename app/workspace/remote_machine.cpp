@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/remote/job_folder.h"
-#include "profiling/base/failure.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 

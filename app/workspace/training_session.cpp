@@ -15,7 +15,6 @@
 #include "datasets/dataset.h"
 #include "engine/devices/devices.h"
 #include "engine/train/checkpoint.h"
-#include "profiling/base/paths.h"
 
 namespace ws::app {
 namespace {

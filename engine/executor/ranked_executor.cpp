@@ -1,7 +1,6 @@
 #include "engine/executor/ranked_executor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <mutex>

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstring>
 #include <sstream>
-#include <string_view>
 
 #include "profiling/base/elf.h"
 #include "profiling/base/text.h"

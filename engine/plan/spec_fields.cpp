@@ -1,6 +1,5 @@
 // The table of every choice: the JSON reader, --set, the spec diff and the window's Setup dock all read it.
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>

@@ -1,7 +1,5 @@
 #include "engine/ranks/rank_messages.h"
 
-#include <cstring>
-
 #include "profiling/base/byte_reader.h"
 
 namespace ws {

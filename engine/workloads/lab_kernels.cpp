@@ -1,7 +1,6 @@
 #include "engine/workloads/lab_kernels.h"
 
 #include "engine/own_kernels/kernel_versions.h"
-#include "engine/workloads/workload.h"
 
 namespace ws::lab {
 namespace {

@@ -10,7 +10,6 @@
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/statistics.h"
-#include "profiling/base/text.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {

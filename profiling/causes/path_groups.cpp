@@ -7,11 +7,9 @@
 
 #include "profiling/analysis/inner_parts.h"
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
-
 
 class Grouping {
  public:

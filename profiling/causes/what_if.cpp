@@ -1,7 +1,6 @@
 #include "profiling/causes/what_if.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>

@@ -1,6 +1,5 @@
 #include "profiling/cupti/cupti_calls.h"
 
-#include <array>
 #include <string_view>
 
 #include "profiling/cupti/late_calls.h"

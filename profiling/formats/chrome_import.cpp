@@ -1,10 +1,8 @@
 #include <zlib.h>
 
-#include <array>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>

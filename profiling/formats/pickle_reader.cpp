@@ -6,7 +6,6 @@
 
 #include "profiling/base/budget.h"
 #include "profiling/base/byte_reader.h"
-#include "profiling/base/failure.h"
 
 namespace ws::prof {
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "profiling/base/clock.h"
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/injected.h"
 #include "profiling/recording/launch_frames.h"

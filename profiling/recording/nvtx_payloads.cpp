@@ -9,7 +9,6 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <new>
 
 namespace {

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <string_view>
 
 #include "profiling/base/failure.h"
 #include "profiling/base/file_identity.h"

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 

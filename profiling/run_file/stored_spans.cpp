@@ -1,7 +1,6 @@
 #include "profiling/run_file/stored_spans.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "profiling/analysis/gpu_steps.h"
 #include "profiling/trace/span_order.h"

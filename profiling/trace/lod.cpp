@@ -5,7 +5,6 @@
 #include <cmath>
 #include <compare>
 #include <cstddef>
-#include <unordered_map>
 
 #include "profiling/trace/meaning_times.h"
 

@@ -8,7 +8,6 @@
 
 #include "app/core/proofs/proved_predictions.h"
 #include "app/core/runs/machine.h"
-#include "engine/devices/devices.h"
 #include "profiling/base/failure.h"
 
 namespace {

@@ -15,7 +15,6 @@
 
 #include "datasets/data_spec.h"
 #include "engine/passes/compile.h"
-#include "profiling/base/failure.h"
 #include "tests/support/one_step.h"
 
 namespace ws::test {

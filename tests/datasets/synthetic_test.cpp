@@ -1,6 +1,5 @@
 #include "datasets/synthetic.h"
 
-#include <chrono>
 #include <cmath>
 
 #include "tests/datasets/bad_input.h"

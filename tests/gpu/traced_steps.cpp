@@ -3,7 +3,6 @@
 // the fastest ratio is the fastest traced round to the fastest untraced one, which other users of the host touch least.
 //   traced_steps OUT.json [ROUNDS [WAY]]   WAY: a part of the name of those to measure, "graph of 1"
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <fstream>

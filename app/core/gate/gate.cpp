@@ -1,7 +1,6 @@
 #include "app/core/gate/gate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
 

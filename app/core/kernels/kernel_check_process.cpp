@@ -5,11 +5,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "datasets/dataset.h"
 #include "engine/devices/device_workloads.h"

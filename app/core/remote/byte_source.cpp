@@ -10,7 +10,6 @@
 #include <cstring>
 #include <deque>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "app/core/remote/curves.h"
 #include "app/core/remote/update_codec.h"

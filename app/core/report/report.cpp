@@ -1,7 +1,6 @@
 #include "app/core/report/report.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/comparison/mismatches.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 
 #include "app/core/runs/machine.h"
 #include "app/core/runs/run_name.h"
@@ -13,7 +12,6 @@
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/clock.h"
-#include "profiling/base/process.h"
 #include "profiling/recording/record_keys.h"
 #include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"

@@ -1,7 +1,6 @@
 #include "engine/cuda/executor/evaluator.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "engine/passes/compile.h"
 #include "engine/cuda/executor/advice.h"

@@ -1,7 +1,6 @@
 #include "engine/cuda/executor/step_tables.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "engine/cuda/runtime/check.h"
 #include "profiling/annotate/annotate.h"

@@ -12,7 +12,6 @@
 #include <map>
 #include <mutex>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "app/core/experiments/experiment.h"

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/passes/compile.h"
-#include "engine/passes/passes.h"
 
 namespace ws {
 namespace {

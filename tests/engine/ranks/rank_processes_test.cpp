@@ -7,9 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <thread>

@@ -10,9 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <filesystem>
 
 #include "tests/engine/train/train_support.h"
 #include "tests/support/own_file.h"

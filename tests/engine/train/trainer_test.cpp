@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <set>
 
 #include "tests/engine/train/train_support.h"

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/base/clock.h"
 #include "profiling/collectors/collector.h"
 #include "profiling/collectors/marks.h"
 #include "profiling/collectors/xla_ranges.h"

@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>

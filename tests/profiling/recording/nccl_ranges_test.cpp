@@ -1,7 +1,6 @@
 // NCCL's ranges as NCCL marks them, received through NVTX in this process, with records of kernels made up. No GPU.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
 
 #include "profiling/analysis/collectives.h"

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "profiling/base/file_identity.h"
 
 namespace ws::prof {

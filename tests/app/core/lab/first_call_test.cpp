@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/lab/lab.h"
 #include "engine/workloads/workload.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"

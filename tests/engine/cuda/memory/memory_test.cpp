@@ -1,5 +1,4 @@
 // The pools' logic over host memory: no GPU is needed to see that they split, merge, keep and give back as they should.
-#include <algorithm>
 
 #include "engine/cuda/memory/arena.h"
 #include "engine/cuda/memory/caching.h"

@@ -17,20 +17,17 @@ namespace {
 
 constexpr int kArrow = 22, kBesideTitle = kArrow + 52;
 
-QString brief_title(Gauge measure) {
-  switch (measure) {
-    case Gauge::Accuracy:
-      return QObject::tr("Accuracy");
-    case Gauge::AllocatorCalls:
-      return QObject::tr("Calls");
-    case Gauge::AllocatorTime:
-      return QObject::tr("In calls");
-    case Gauge::Throughput:
-      return QObject::tr("Rate");
-    default:
-      return measure_title(measure);
-  }
-}
+// In the order of Gauge; `brief` where there is little space.
+struct GaugeName {
+  const char *title, *brief;
+};
+constexpr GaugeName kGauges[] = {{"Loss", "Loss"},
+                                 {"Test accuracy", "Accuracy"},
+                                 {"Allocator calls", "Calls"},
+                                 {"Time in the driver's allocator", "In calls"},
+                                 {"Throughput", "Rate"},
+                                 {"Memory", "Memory"}};
+QString brief_title(Gauge measure) { return QObject::tr(kGauges[static_cast<size_t>(measure)].brief); }
 
 bool per_step(Gauge m) { return m == Gauge::Loss || m == Gauge::Accuracy; }
 
@@ -84,23 +81,7 @@ QString mean_name(double factor) { return QObject::tr("mean loss of %1 batches")
 
 }  // namespace
 
-QString measure_title(Gauge measure) {
-  switch (measure) {
-    case Gauge::Loss:
-      return QObject::tr("Loss");
-    case Gauge::Accuracy:
-      return QObject::tr("Test accuracy");
-    case Gauge::AllocatorCalls:
-      return QObject::tr("Allocator calls");
-    case Gauge::AllocatorTime:
-      return QObject::tr("Time in the driver's allocator");
-    case Gauge::Throughput:
-      return QObject::tr("Throughput");
-    case Gauge::Memory:
-      return QObject::tr("Memory");
-  }
-  return {};
-}
+QString measure_title(Gauge measure) { return QObject::tr(kGauges[static_cast<size_t>(measure)].title); }
 
 CurvePane::CurvePane(std::vector<Gauge> measures, QWidget* parent)
     : Pane(measure_title(measures.front()), parent),

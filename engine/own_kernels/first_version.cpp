@@ -46,23 +46,8 @@ Facts facts_of(const KernelContract& contract) {
   if (contract.op.activation != Activation::None) facts.insert("activated");
   if (contract.sines > 0) facts.insert("sines");
   if (first_result(contract).elements() == 1 && contract.operands.front().elements() >= kLongSum) facts.insert(kLongSumFact);
-  switch (contract.op.epilogue) {
-    case Epilogue::None:
-      facts.insert("plain");
-      break;
-    case Epilogue::Bias:
-      facts.insert("adds_bias");
-      break;
-    case Epilogue::BiasActivate:
-      facts.insert("activates");
-      break;
-    case Epilogue::ActivateGrad:
-      facts.insert("takes_slope");
-      break;
-    case Epilogue::BiasGrad:
-      facts.insert("sums_columns");
-      break;
-  }
+  constexpr const char* kEpilogues[] = {"plain", "adds_bias", "activates", "takes_slope", "sums_columns"};  // in the order of Epilogue
+  facts.insert(kEpilogues[static_cast<size_t>(contract.op.epilogue)]);
   return facts;
 }
 

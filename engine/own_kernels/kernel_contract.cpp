@@ -71,39 +71,19 @@ bool has_half(const KernelContract& contract) {
   return std::ranges::any_of(contract.operands, [](const Operand& o) { return size_of(o.type) == 2; });
 }
 
-// The same formulas as the built-in kernels.
-const char* activation_code(Activation activation) {
-  switch (activation) {
-    case Activation::Relu:
-      return "  return z > 0.f ? z : (z != z ? z : 0.f);";
-    case Activation::Sigmoid:
-      return "  return 1.f / (1.f + expf(-z));";
-    case Activation::Tanh:
-      return "  return tanhf(z);";
-    case Activation::Gelu:
-      return "  return 0.5f * z * (1.f + tanhf(0.7978845608f * (z + 0.044715f * z * z * z)));";
-    case Activation::None:
-      return "  return z;";
-  }
-  return "";
-}
-
-const char* slope_code(Activation activation) {
-  switch (activation) {
-    case Activation::Relu:
-      return "  return saved > 0.f ? 1.f : 0.f;";
-    case Activation::Sigmoid:
-      return "  return saved * (1.f - saved);";
-    case Activation::Tanh:
-      return "  return 1.f - saved * saved;";
-    case Activation::Gelu:  // saved: the value before the activation
-      return "  const float u = 0.7978845608f * (saved + 0.044715f * saved * saved * saved), t = tanhf(u);\n"
-             "  return 0.5f * (1.f + t) + 0.5f * saved * (1.f - t * t) * 0.7978845608f * (1.f + 3.f * 0.044715f * saved * saved);";
-    case Activation::None:
-      return "  return 1.f;";
-  }
-  return "";
-}
+// The same formulas as the built-in kernels, in the order of Activation. With gelu, `saved` is the value before the activation.
+struct ActivationCode {
+  const char *value, *slope;
+};
+constexpr ActivationCode kActivations[] = {
+    {"  return z;", "  return 1.f;"},
+    {"  return z > 0.f ? z : (z != z ? z : 0.f);", "  return saved > 0.f ? 1.f : 0.f;"},
+    {"  return 1.f / (1.f + expf(-z));", "  return saved * (1.f - saved);"},
+    {"  return tanhf(z);", "  return 1.f - saved * saved;"},
+    {"  return 0.5f * z * (1.f + tanhf(0.7978845608f * (z + 0.044715f * z * z * z)));",
+     "  const float u = 0.7978845608f * (saved + 0.044715f * saved * saved * saved), t = tanhf(u);\n"
+     "  return 0.5f * (1.f + t) + 0.5f * saved * (1.f - t * t) * 0.7978845608f * (1.f + 3.f * 0.044715f * saved * saved);"}};
+const ActivationCode& code_of(Activation activation) { return kActivations[static_cast<size_t>(activation)]; }
 
 constexpr size_t kMostUpdates = 16;
 
@@ -264,8 +244,8 @@ std::string prelude(const KernelContract& contract, const std::string& file) {
   for (const Operand& o : contract.operands) text += "using " + o.name + "_t = " + type_name(o.type) + ";\n";
   for (const NamedConstant& c : constants_of(contract)) text += std::string("constexpr ") + (c.is_real ? "float " : "int ") + c.name + " = " + c.value + (c.is_real ? "f;\n" : ";\n");
   if (contract.takes_step()) text += kStepCode;
-  text += std::string("__device__ inline float activation(float z) {\n") + activation_code(contract.op.activation) + "\n}\n";
-  text += std::string("__device__ inline float activation_slope(float saved) {\n") + slope_code(contract.op.activation) + "\n}\n";
+  text += std::string("__device__ inline float activation(float z) {\n") + code_of(contract.op.activation).value + "\n}\n";
+  text += std::string("__device__ inline float activation_slope(float saved) {\n") + code_of(contract.op.activation).slope + "\n}\n";
   return text + "#pragma nv_diag_default 177\n#line 1 \"" + line_name(file) + "\"\n";
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
@@ -70,37 +71,25 @@ struct Body {
   std::string code;
 };
 
-std::string activated(Activation activation, const std::string& z) {
-  switch (activation) {
-    case Activation::Relu:
-      return "tl.where(" + z + " > 0, " + z + ", tl.where(" + z + " != " + z + ", " + z + ", 0.0))";
-    case Activation::Sigmoid:
-      return "1 / (1 + tl.exp(-" + z + "))";
-    case Activation::Tanh:
-      return "2 / (1 + tl.exp(-2 * " + z + ")) - 1";
-    case Activation::Gelu:
-      return z + " / (1 + tl.exp(-2 * 0.7978845608 * (" + z + " + 0.044715 * " + z + " * " + z + " * " + z + ")))";
-    case Activation::None:
-      return z;
-  }
-  return z;
-}
+// In the order of Activation: the value of Z, and the slope from s. With gelu, s is the value before the activation and t the
+// hyperbolic tangent.
+struct TritonCode {
+  std::string_view value, slope;
+};
+constexpr TritonCode kTritonCode[] = {
+    {"Z", "1.0"},
+    {"tl.where(Z > 0, Z, tl.where(Z != Z, Z, 0.0))", "tl.where(s > 0, 1.0, 0.0)"},
+    {"1 / (1 + tl.exp(-Z))", "s * (1 - s)"},
+    {"2 / (1 + tl.exp(-2 * Z)) - 1", "1 - s * s"},
+    {"Z / (1 + tl.exp(-2 * 0.7978845608 * (Z + 0.044715 * Z * Z * Z)))",
+     "0.5 * (1 + t) + 0.5 * s * (1 - t * t) * 0.7978845608 * (1 + 3 * 0.044715 * s * s)"}};
 
-std::string slope(Activation activation) {
-  switch (activation) {
-    case Activation::Relu:
-      return "tl.where(s > 0, 1.0, 0.0)";
-    case Activation::Sigmoid:
-      return "s * (1 - s)";
-    case Activation::Tanh:
-      return "1 - s * s";
-    case Activation::Gelu:  // s: the value before the activation; t: the hyperbolic tangent
-      return "0.5 * (1 + t) + 0.5 * s * (1 - t * t) * 0.7978845608 * (1 + 3 * 0.044715 * s * s)";
-    case Activation::None:
-      return "1.0";
-  }
-  return "1.0";
+std::string activated(Activation activation, const std::string& z) {
+  std::string text;
+  for (const char c : kTritonCode[static_cast<size_t>(activation)].value) text += c == 'Z' ? z : std::string(1, c);
+  return text;
 }
+std::string slope(Activation activation) { return std::string(kTritonCode[static_cast<size_t>(activation)].slope); }
 
 // A line that loads operand `name` at `place` as float32.
 std::string load(const std::string& to, const std::string& name, const std::string& place) {

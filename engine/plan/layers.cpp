@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <optional>
 
 #include "profiling/base/text.h"
@@ -18,21 +17,22 @@ struct Name {
   std::string_view word;
   LayerKind kind;
   Activation activation = Activation::None;
+  std::string_view prefix{};  // of the layers' own names: "fc1"; empty: they have none
 };
 constexpr Name kNames[] = {
-    {"linear", LayerKind::Linear},
-    {"conv", LayerKind::Conv},
-    {"maxpool", LayerKind::MaxPool},
-    {"avgpool", LayerKind::AvgPool},
-    {"batchnorm", LayerKind::BatchNorm},
-    {"layernorm", LayerKind::LayerNorm},
+    {"linear", LayerKind::Linear, Activation::None, "fc"},
+    {"conv", LayerKind::Conv, Activation::None, "conv"},
+    {"maxpool", LayerKind::MaxPool, Activation::None, "pool"},
+    {"avgpool", LayerKind::AvgPool, Activation::None, "pool"},
+    {"batchnorm", LayerKind::BatchNorm, Activation::None, "bn"},
+    {"layernorm", LayerKind::LayerNorm, Activation::None, "ln"},
     {"relu", LayerKind::Activate, Activation::Relu},
     {"sigmoid", LayerKind::Activate, Activation::Sigmoid},
     {"tanh", LayerKind::Activate, Activation::Tanh},
     {"gelu", LayerKind::Activate, Activation::Gelu},
     {"dropout", LayerKind::Dropout},
-    {"embed", LayerKind::Embed},
-    {"attention", LayerKind::Attention},
+    {"embed", LayerKind::Embed, Activation::None, "embed"},
+    {"attention", LayerKind::Attention, Activation::None, "attn"},
     {"residual", LayerKind::Residual},
     {"block", LayerKind::Block},
 };
@@ -138,12 +138,13 @@ class Words {
   std::vector<Word> words_;
 };
 
-void read_bias(Layer& layer, Words& words) {
-  const auto value = words.option("bias");
+void read_switch(Layer& layer, Words& words, const char* name, bool& on) {
+  const auto value = words.option(name);
   if (!value) return;
-  if (value->text != "on" && value->text != "off") fail(layer, "bias: expected on or off, got " + std::string(value->text));
-  layer.bias = value->text == "on";
+  if (value->text != "on" && value->text != "off") fail(layer, std::string(name) + ": expected on or off, got " + std::string(value->text));
+  on = value->text == "on";
 }
+void read_bias(Layer& layer, Words& words) { read_switch(layer, words, "bias", layer.bias); }
 
 void read_linear(Layer& layer, Words& words) {
   read_bias(layer, words);
@@ -197,11 +198,7 @@ void read_heads(Layer& layer, Words& words) {
 }
 
 void read_embed(Layer& layer, Words& words) {
-  if (const auto positions = words.option("positions")) {
-    if (positions->text != "on" && positions->text != "off")
-      fail(layer, "positions: expected on or off, got " + std::string(positions->text));
-    layer.positions = positions->text == "on";
-  }
+  read_switch(layer, words, "positions", layer.positions);
   layer.width = words.number(words.take("embed: say the width, as in embed 128"), 1, kMostWidth);
 }
 
@@ -612,25 +609,8 @@ class Resolver {
   }
 
   static std::string_view prefix_of(LayerKind kind) {
-    switch (kind) {
-      case LayerKind::Linear:
-        return "fc";
-      case LayerKind::Conv:
-        return "conv";
-      case LayerKind::MaxPool:
-      case LayerKind::AvgPool:
-        return "pool";
-      case LayerKind::BatchNorm:
-        return "bn";
-      case LayerKind::LayerNorm:
-        return "ln";
-      case LayerKind::Embed:
-        return "embed";
-      case LayerKind::Attention:
-        return "attn";
-      default:
-        return {};
-    }
+    const auto* const name = std::ranges::find(kNames, kind, &Name::kind);
+    return name == std::end(kNames) ? std::string_view() : name->prefix;
   }
 
   [[noreturn]] void needs(const Layer& layer, const std::string& what) const {

@@ -1,56 +1,72 @@
 #include "engine/plan/op_tags.h"
 
+#include <iterator>
 #include <map>
 #include <mutex>
 
 namespace ws {
 
-prof::Meaning meaning_of(const Op& op) {
+const OpFacts& facts_of(OpKind kind) {
   using prof::Meaning;
-  switch (op.kind) {
-    case OpKind::LoadBatch:
-      return Meaning::Copy;
-    case OpKind::MatMul:
-    case OpKind::Conv:
-    case OpKind::ConvDataGrad:
-    case OpKind::ConvWeightGrad:
-    case OpKind::Attention:
-    case OpKind::AttentionGrad:
-    case OpKind::HeadProduct:
-    case OpKind::WeightGradients:
-      return Meaning::Matrix;
-    case OpKind::Softmax:
-    case OpKind::CrossEntropy:
-    case OpKind::SoftmaxGrad:
-    case OpKind::SquaredError:
-    case OpKind::SquaredErrorGrad:
-    case OpKind::SoftmaxCrossEntropy:
-    case OpKind::SquaredErrorFused:
-    case OpKind::LinearStep:
-    case OpKind::LinearUpdate:
-    case OpKind::OutputLayer:
-      return Meaning::Loss;
-    case OpKind::CheckFinite:
-    case OpKind::ClipGradients:
-    case OpKind::Update:
-    case OpKind::UpdateAll:
-    case OpKind::GradientUpdate:
-      return Meaning::Optimizer;
-    case OpKind::AllReduce:
-      return Meaning::Communication;
-    case OpKind::Alloc:
-    case OpKind::Free:
-      return Meaning::Allocation;
-    case OpKind::Sync:
-      return Meaning::Sync;
-    default:
-      return Meaning::Pointwise;
-  }
+  static constexpr OpFacts kFacts[] = {  // in the order of OpKind
+      {"load batch", Meaning::Copy},
+      {"matmul", Meaning::Matrix},
+      {"broadcast bias", Meaning::Pointwise},
+      {"add", Meaning::Pointwise},
+      {"activate", Meaning::Pointwise, 8},
+      {"activate grad", Meaning::Pointwise, 8},
+      {"softmax", Meaning::Loss, 5},
+      {"cross entropy", Meaning::Loss, 5},
+      {"softmax grad", Meaning::Loss},
+      {"squared error", Meaning::Loss, 3},
+      {"squared error grad", Meaning::Loss},
+      {"column sum", Meaning::Pointwise},
+      {"check finite", Meaning::Optimizer},
+      {"update", Meaning::Optimizer},
+      {"bias activate", Meaning::Pointwise, 2},
+      {"softmax cross entropy", Meaning::Loss, 5},
+      {"squared error fused", Meaning::Loss, 3},
+      {"update all", Meaning::Optimizer},
+      {"linear step", Meaning::Loss, 8},
+      {"output layer", Meaning::Loss},
+      {"gradient update", Meaning::Optimizer},
+      {"weight gradients", Meaning::Matrix},
+      {"linear update", Meaning::Loss, 8},
+      {"all-reduce", Meaning::Communication},
+      {"conv", Meaning::Matrix},
+      {"conv data grad", Meaning::Matrix},
+      {"conv weight grad", Meaning::Matrix},
+      {"max pool", Meaning::Pointwise},
+      {"max pool grad", Meaning::Pointwise},
+      {"average pool", Meaning::Pointwise},
+      {"average pool grad", Meaning::Pointwise},
+      {"batch norm", Meaning::Pointwise, 8},
+      {"batch norm apply", Meaning::Pointwise, 2},
+      {"batch norm grad", Meaning::Pointwise, 11},
+      {"layer norm", Meaning::Pointwise, 8},
+      {"layer norm grad", Meaning::Pointwise, 11},
+      {"embed", Meaning::Pointwise},
+      {"embed grad", Meaning::Pointwise},
+      {"attention", Meaning::Matrix},
+      {"attention grad", Meaning::Matrix},
+      {"head product", Meaning::Matrix},
+      {"causal softmax", Meaning::Pointwise, 5},
+      {"causal softmax grad", Meaning::Pointwise, 4},
+      {"transpose", Meaning::Pointwise, 0},
+      {"dropout", Meaning::Pointwise, 2},
+      {"prepare", Meaning::Pointwise, 2},
+      {"clip gradients", Meaning::Optimizer, 3},
+      {"alloc", Meaning::Allocation},
+      {"free", Meaning::Allocation},
+      {"sync", Meaning::Sync},
+  };
+  static_assert(std::size(kFacts) == static_cast<size_t>(OpKind::Sync) + 1);
+  return kFacts[static_cast<size_t>(kind)];
 }
 
 prof::OpInfo op_info(const Plan& plan, const Op& op) {
   return {op.name, describe(plan, op), op.layer >= 0 ? plan.layer_names[static_cast<size_t>(op.layer)] : "",
-          std::string(to_string(op.phase)), meaning_of(op), flops(plan, op), bytes(plan, op)};
+          std::string(to_string(op.phase)), facts_of(op.kind).meaning, flops(plan, op), bytes(plan, op)};
 }
 
 namespace {

@@ -1,13 +1,21 @@
 // Links the ops of a bound plan to the marks that the profiler's collectors record.
 #pragma once
 #include <optional>
+#include <string_view>
 
 #include "engine/plan/plan.h"
 #include "profiling/annotate/annotate.h"
 
 namespace ws {
 
-prof::Meaning meaning_of(const Op& op);
+// What all ops of a kind share.
+struct OpFacts {
+  std::string_view name;
+  prof::Meaning meaning;
+  int64_t flops = 1;  // for each element of the first operand; not used where flops() has a formula
+};
+const OpFacts& facts_of(OpKind kind);
+inline prof::Meaning meaning_of(const Op& op) { return facts_of(op.kind).meaning; }
 prof::OpInfo op_info(const Plan& plan, const Op& op);
 
 // Registers every op of a plan once. Binding the same plan again keeps its tags.

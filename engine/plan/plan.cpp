@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/plan/op_tags.h"
 #include "profiling/base/text.h"
 
 namespace ws {
@@ -102,43 +103,11 @@ int64_t inner_dimension(const Plan& plan, const Op& op) {
 }
 
 int64_t flops_per_element(const Op& op) {
-  switch (op.kind) {
-    case OpKind::Softmax:
-    case OpKind::CrossEntropy:
-    case OpKind::SoftmaxCrossEntropy:
-      return 5;
-    case OpKind::Activate:
-    case OpKind::ActivateGrad:
-      return op.activation == Activation::Relu ? 1 : 8;
-    case OpKind::BiasActivate:
-      return op.activation == Activation::Gelu ? 9 : 2;
-    case OpKind::LinearStep:
-    case OpKind::LinearUpdate:
-      return 8;
-    case OpKind::SquaredError:
-    case OpKind::SquaredErrorFused:
-    case OpKind::ClipGradients:
-      return 3;
-    case OpKind::CausalSoftmax:
-      return 5;
-    case OpKind::CausalSoftmaxGrad:
-      return 4;
-    case OpKind::Transpose:
-      return 0;
-    case OpKind::BatchNorm:
-    case OpKind::LayerNorm:
-      return 8;
-    case OpKind::BatchNormGrad:
-    case OpKind::LayerNormGrad:
-      return 11;
-    case OpKind::BatchNormApply:
-    case OpKind::Dropout:
-      return 2;
-    case OpKind::Prepare:
-      return op.preparation.normalise ? 2 : 0;
-    default:
-      return 1;
-  }
+  const bool activates = op.kind == OpKind::Activate || op.kind == OpKind::ActivateGrad;
+  if (activates && op.activation == Activation::Relu) return 1;
+  if (op.kind == OpKind::BiasActivate && op.activation == Activation::Gelu) return 9;
+  if (op.kind == OpKind::Prepare && !op.preparation.normalise) return 0;
+  return facts_of(op.kind).flops;
 }
 
 int64_t update_flops(const Plan& plan, const Op& op) {

@@ -1,64 +1,12 @@
 // Prints a plan: names and tables.
 #include <sstream>
 
-#include "engine/plan/plan.h"
+#include "engine/plan/op_tags.h"
 #include "profiling/base/text.h"
 
 namespace ws {
 
-std::string_view to_string(OpKind kind) {
-  constexpr std::string_view names[] = {"load batch",
-                                        "matmul",
-                                        "broadcast bias",
-                                        "add",
-                                        "activate",
-                                        "activate grad",
-                                        "softmax",
-                                        "cross entropy",
-                                        "softmax grad",
-                                        "squared error",
-                                        "squared error grad",
-                                        "column sum",
-                                        "check finite",
-                                        "update",
-                                        "bias activate",
-                                        "softmax cross entropy",
-                                        "squared error fused",
-                                        "update all",
-                                        "linear step",
-                                        "output layer",
-                                        "gradient update",
-                                        "weight gradients",
-                                        "linear update",
-                                        "all-reduce",
-                                        "conv",
-                                        "conv data grad",
-                                        "conv weight grad",
-                                        "max pool",
-                                        "max pool grad",
-                                        "average pool",
-                                        "average pool grad",
-                                        "batch norm",
-                                        "batch norm apply",
-                                        "batch norm grad",
-                                        "layer norm",
-                                        "layer norm grad",
-                                        "embed",
-                                        "embed grad",
-                                        "attention",
-                                        "attention grad",
-                                        "head product",
-                                        "causal softmax",
-                                        "causal softmax grad",
-                                        "transpose",
-                                        "dropout",
-                                        "prepare",
-                                        "clip gradients",
-                                        "alloc",
-                                        "free",
-                                        "sync"};
-  return names[static_cast<size_t>(kind)];
-}
+std::string_view to_string(OpKind kind) { return facts_of(kind).name; }
 
 std::string_view to_string(Phase phase) {
   constexpr std::string_view names[] = {"input", "forward", "loss", "backward", "update", "evaluate"};

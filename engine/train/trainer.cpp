@@ -588,19 +588,8 @@ void Trainer::keep_counts() {
 }
 
 std::string_view to_string(RunStatus status) {
-  switch (status) {
-    case RunStatus::Finished:
-      return "finished";
-    case RunStatus::Stopped:
-      return "stopped";
-    case RunStatus::Failed:
-      return "failed";
-    case RunStatus::TargetReached:
-      return "target-reached";
-    case RunStatus::TimeUp:
-      return "time-up";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"finished", "stopped", "failed", "target-reached", "time-up"};
+  return kNames[static_cast<size_t>(status)];
 }
 
 namespace {

@@ -76,60 +76,26 @@ PathCauseId cause_of_node(const CauseNode& node) {
 }
 
 PathCauseId cause_of_edge(const CauseGraph& graph, EventId to, const CauseEdge& edge) {
-  switch (edge.kind) {
-    case EdgeKind::HostOrder:
-      return {PathCause::HostBetweenCalls, Meaning::Idle};
-    case EdgeKind::StreamOrder:
-      return {PathCause::GapsBetweenKernels, Meaning::Idle};
-    case EdgeKind::Launch:
-      return {PathCause::LaunchLatency, Meaning::Launch};
-    case EdgeKind::WakeUp:
-      return {PathCause::WakeUp, Meaning::Sync};
-    case EdgeKind::OtherStream:
-      return {PathCause::OtherStream, Meaning::Sync};
-    case EdgeKind::QueueFull:
-      return {PathCause::FullQueue, Meaning::Launch};
-    case EdgeKind::Arrival:
-      return {PathCause::LateRank, Meaning::Communication};
-    case EdgeKind::Transfer:
-    case EdgeKind::Work:
-      break;
-  }
-  return cause_of_node(graph.nodes[to / 2]);
+  constexpr PathCauseId kOf[] = {{},  // in the order of EdgeKind; Work has the cause of its node, and so has Transfer
+                                 {PathCause::HostBetweenCalls, Meaning::Idle},
+                                 {PathCause::GapsBetweenKernels, Meaning::Idle},
+                                 {PathCause::LaunchLatency, Meaning::Launch},
+                                 {PathCause::WakeUp, Meaning::Sync},
+                                 {PathCause::OtherStream, Meaning::Sync},
+                                 {PathCause::FullQueue, Meaning::Launch},
+                                 {PathCause::LateRank, Meaning::Communication}};
+  static_assert(std::size(kOf) == static_cast<size_t>(EdgeKind::Transfer));
+  if (edge.kind == EdgeKind::Work || edge.kind == EdgeKind::Transfer) return cause_of_node(graph.nodes[to / 2]);
+  return kOf[static_cast<size_t>(edge.kind)];
 }
 
 std::string path_cause_name(const PathCauseId& cause) {
-  switch (cause.cause) {
-    case PathCause::Work:
-      return meaning_name(cause.meaning);
-    case PathCause::LaunchCalls:
-      return "launch calls";
-    case PathCause::CopyCalls:
-      return "copy calls";
-    case PathCause::WaitingCalls:
-      return "waiting calls";
-    case PathCause::AllocatorCalls:
-      return "allocator calls";
-    case PathCause::OtherCalls:
-      return "other calls";
-    case PathCause::WaitsForData:
-      return "waits for data";
-    case PathCause::HostBetweenCalls:
-      return "host outside CUDA";
-    case PathCause::GapsBetweenKernels:
-      return "gaps between kernels";
-    case PathCause::LaunchLatency:
-      return "launch latency";
-    case PathCause::WakeUp:
-      return "wake-up of the host";
-    case PathCause::OtherStream:
-      return "waits for another stream";
-    case PathCause::FullQueue:
-      return "full launch queue";
-    case PathCause::LateRank:
-      return "waits for the last rank";
-  }
-  return {};
+  constexpr const char* kNames[] = {"work",           "launch calls",      "copy calls",           "waiting calls",  "allocator calls",
+                                    "other calls",    "waits for data",    "host outside CUDA",    "gaps between kernels",
+                                    "launch latency", "wake-up of the host", "waits for another stream", "full launch queue",
+                                    "waits for the last rank"};
+  static_assert(std::size(kNames) == static_cast<size_t>(PathCause::LateRank) + 1);
+  return cause.cause == PathCause::Work ? meaning_name(cause.meaning) : kNames[static_cast<size_t>(cause.cause)];
 }
 
 CriticalPath critical_path(const CauseGraph& graph, const Timing& timing, const std::vector<TimeNs>& times) {

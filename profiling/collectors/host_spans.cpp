@@ -1,6 +1,7 @@
 #include "profiling/collectors/host_spans.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "profiling/trace/kernel_names.h"
 #include "profiling/trace/track_names.h"
@@ -13,48 +14,24 @@ struct CallInfo {
   const char* name;
   MemoryAction kind;
   bool on_device;
+  uint32_t StepAllocations::*count;
 };
 
-CallInfo info_of(AllocatorCall call) {
-  switch (call) {
-    case AllocatorCall::Allocate:
-      return {"cudaMalloc", MemoryAction::Allocate, true};
-    case AllocatorCall::Free:
-      return {"cudaFree", MemoryAction::Free, true};
-    case AllocatorCall::AllocateAsync:
-      return {"cudaMallocAsync", MemoryAction::Allocate, true};
-    case AllocatorCall::FreeAsync:
-      return {"cudaFreeAsync", MemoryAction::Free, true};
-    case AllocatorCall::AllocateHost:
-      return {"cudaMallocHost", MemoryAction::Allocate, false};
-    case AllocatorCall::FreeHost:
-      return {"cudaFreeHost", MemoryAction::Free, false};
-  }
-  return {"allocator call", MemoryAction::Allocate, false};
+const CallInfo& info_of(const HostEvent& event) {
+  static constexpr CallInfo kCalls[] = {  // in the order of AllocatorCall
+      {"cudaMalloc", MemoryAction::Allocate, true, &StepAllocations::allocations},
+      {"cudaFree", MemoryAction::Free, true, &StepAllocations::frees},
+      {"cudaMallocAsync", MemoryAction::Allocate, true, &StepAllocations::async_allocations},
+      {"cudaFreeAsync", MemoryAction::Free, true, &StepAllocations::async_frees},
+      {"cudaMallocHost", MemoryAction::Allocate, false, &StepAllocations::host_allocations},
+      {"cudaFreeHost", MemoryAction::Free, false, &StepAllocations::host_frees}};
+  static_assert(std::size(kCalls) == static_cast<size_t>(AllocatorCall::FreeHost) + 1);
+  return kCalls[static_cast<size_t>(event.what)];
 }
 
 StepAllocations counted(const HostEvent& event) {
   StepAllocations counts{.step = event.step, .op = event.op};
-  switch (static_cast<AllocatorCall>(event.what)) {
-    case AllocatorCall::Allocate:
-      counts.allocations = 1;
-      break;
-    case AllocatorCall::Free:
-      counts.frees = 1;
-      break;
-    case AllocatorCall::AllocateAsync:
-      counts.async_allocations = 1;
-      break;
-    case AllocatorCall::FreeAsync:
-      counts.async_frees = 1;
-      break;
-    case AllocatorCall::AllocateHost:
-      counts.host_allocations = 1;
-      break;
-    case AllocatorCall::FreeHost:
-      counts.host_frees = 1;
-      break;
-  }
+  counts.*info_of(event).count = 1;
   counts.time_ns = event.end - event.start;
   counts.bytes = event.b;
   return counts;
@@ -161,7 +138,7 @@ void HostSpans::program_step(const HostEvent& event) {
 
 // Counts are exact even if no more spans can be stored.
 void HostSpans::allocation(const HostEvent& event) {
-  const CallInfo info = info_of(static_cast<AllocatorCall>(event.what));
+  const CallInfo& info = info_of(event);
   const bool frees = info.kind == MemoryAction::Free;
   uint64_t bytes = event.b;
   if (!frees) {

@@ -56,17 +56,8 @@ bool suits_warpgroups(const Product& p) {
 }
 
 std::string_view tile_name(SmallTile tile) {
-  switch (tile) {
-    case SmallTile::T64:
-      return "64×64";
-    case SmallTile::T32:
-      return "32×32";
-    case SmallTile::T32x16:
-      return "32×16";
-    case SmallTile::T16:
-      return "16×16";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"64×64", "32×32", "32×16", "16×16"};
+  return kNames[static_cast<size_t>(tile)];
 }
 
 }  // namespace

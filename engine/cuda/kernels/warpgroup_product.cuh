@@ -34,117 +34,70 @@ __device__ __forceinline__ void wait_for_warpgroup_products() {
 __device__ __forceinline__ void show_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // clang-format off
+// The sums are the first operands of an instruction: WS_NAMES_n their names, WS_SUMS_n the variables. `rest` names what follows.
 #define WS_FOUR(s, j) "+f"(s[j][0]), "+f"(s[j][1]), "+f"(s[j][2]), "+f"(s[j][3])
-#define WS_PRODUCT_OF_32(type)  \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type " {"  \
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"  \
-               "}, %16, %17, 1, 1, 1, %18, %19;"  \
-               : WS_FOUR(s, 0), WS_FOUR(s, 1), WS_FOUR(s, 2), WS_FOUR(s, 3)  \
-               : "l"(a), "l"(b), "n"(int{TA}), "n"(int{TB}))
-#define WS_PRODUCT_OF_64(type)  \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {"  \
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,"  \
-               "%24,%25,%26,%27,%28,%29,%30,%31"  \
-               "}, %32, %33, 1, 1, 1, %34, %35;"  \
-               : WS_FOUR(s, 0), WS_FOUR(s, 1), WS_FOUR(s, 2), WS_FOUR(s, 3), WS_FOUR(s, 4), WS_FOUR(s, 5),  \
-                 WS_FOUR(s, 6), WS_FOUR(s, 7)  \
-               : "l"(a), "l"(b), "n"(int{TA}), "n"(int{TB}))
-#define WS_PRODUCT_OF_128(type)  \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {"  \
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,"  \
-               "%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"  \
-               "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"  \
-               "}, %64, %65, 1, 1, 1, %66, %67;"  \
-               : WS_FOUR(s, 0), WS_FOUR(s, 1), WS_FOUR(s, 2), WS_FOUR(s, 3), WS_FOUR(s, 4), WS_FOUR(s, 5),  \
-                 WS_FOUR(s, 6), WS_FOUR(s, 7), WS_FOUR(s, 8), WS_FOUR(s, 9), WS_FOUR(s, 10), WS_FOUR(s, 11),  \
-                 WS_FOUR(s, 12), WS_FOUR(s, 13), WS_FOUR(s, 14), WS_FOUR(s, 15)  \
-               : "l"(a), "l"(b), "n"(int{TA}), "n"(int{TB}))
-#define WS_PRODUCT_OF_256(type)  \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " {"  \
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,"  \
-               "%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"  \
-               "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,"  \
-               "%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,"  \
-               "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,"  \
-               "%120,%121,%122,%123,%124,%125,%126,%127"  \
-               "}, %128, %129, 1, 1, 1, %130, %131;"  \
-               : WS_FOUR(s, 0), WS_FOUR(s, 1), WS_FOUR(s, 2), WS_FOUR(s, 3), WS_FOUR(s, 4), WS_FOUR(s, 5),  \
-                 WS_FOUR(s, 6), WS_FOUR(s, 7), WS_FOUR(s, 8), WS_FOUR(s, 9), WS_FOUR(s, 10), WS_FOUR(s, 11),  \
-                 WS_FOUR(s, 12), WS_FOUR(s, 13), WS_FOUR(s, 14), WS_FOUR(s, 15), WS_FOUR(s, 16), WS_FOUR(s, 17),  \
-                 WS_FOUR(s, 18), WS_FOUR(s, 19), WS_FOUR(s, 20), WS_FOUR(s, 21), WS_FOUR(s, 22), WS_FOUR(s, 23),  \
-                 WS_FOUR(s, 24), WS_FOUR(s, 25), WS_FOUR(s, 26), WS_FOUR(s, 27), WS_FOUR(s, 28), WS_FOUR(s, 29),  \
-                 WS_FOUR(s, 30), WS_FOUR(s, 31)  \
-               : "l"(a), "l"(b), "n"(int{TA}), "n"(int{TB}))
+#define WS_SUMS_16(s, j) WS_FOUR(s, j), WS_FOUR(s, j + 1), WS_FOUR(s, j + 2), WS_FOUR(s, j + 3)
+#define WS_SUMS_32(s, j) WS_SUMS_16(s, j), WS_SUMS_16(s, j + 4)
+#define WS_SUMS_64(s, j) WS_SUMS_32(s, j), WS_SUMS_32(s, j + 8)
+#define WS_SUMS_128(s, j) WS_SUMS_64(s, j), WS_SUMS_64(s, j + 16)
+#define WS_NAMES_16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define WS_NAMES_32 WS_NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define WS_NAMES_64 WS_NAMES_32 \
+    ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53" \
+    ",%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define WS_NAMES_128 WS_NAMES_64 \
+    ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85" \
+    ",%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107" \
+    ",%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define WS_PRODUCT(type, columns, sums, rest, ...)  \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" WS_NAMES_##sums "}, " rest ";"  \
+               : WS_SUMS_##sums(s, 0) : __VA_ARGS__)
+#define WS_SHARED "l"(a), "l"(b), "n"(int{TA}), "n"(int{TB})
+#define WS_PRODUCTS(type)  \
+  if constexpr (N == 4) WS_PRODUCT(type, "32", 16, "%16, %17, 1, 1, 1, %18, %19", WS_SHARED);  \
+  if constexpr (N == 8) WS_PRODUCT(type, "64", 32, "%32, %33, 1, 1, 1, %34, %35", WS_SHARED);  \
+  if constexpr (N == 16) WS_PRODUCT(type, "128", 64, "%64, %65, 1, 1, 1, %66, %67", WS_SHARED);  \
+  if constexpr (N == 32) WS_PRODUCT(type, "256", 128, "%128, %129, 1, 1, 1, %130, %131", WS_SHARED)
+#define WS_REGISTERS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(int{TB})
+#define WS_ROWS_TIMES(type)  \
+  if constexpr (N == 4) WS_PRODUCT(type, "32", 16, "{%16,%17,%18,%19}, %20, 1, 1, 1, %21", WS_REGISTERS);  \
+  if constexpr (N == 8) WS_PRODUCT(type, "64", 32, "{%32,%33,%34,%35}, %36, 1, 1, 1, %37", WS_REGISTERS)
 // clang-format on
 
-// s += a·b for 16 k. TA, TB: the operand lies across k.
-template <Math M, bool TA, bool TB>
-__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[4][4], uint64_t a, uint64_t b) {
-  if constexpr (M == Math::Bf16)
-    WS_PRODUCT_OF_32("bf16");
-  else
-    WS_PRODUCT_OF_32("f16");
+// s += a·b for 16 k and 8·N columns. TA, TB: the operand lies across k.
+template <Math M, bool TA, bool TB, int N>
+__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[N][4], uint64_t a, uint64_t b) {
+  static_assert(N == 4 || N == 8 || N == 16 || N == 32);
+  if constexpr (M == Math::Bf16) {
+    WS_PRODUCTS("bf16");
+  } else {
+    WS_PRODUCTS("f16");
+  }
 }
-template <Math M, bool TA, bool TB>
-__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[8][4], uint64_t a, uint64_t b) {
-  if constexpr (M == Math::Bf16)
-    WS_PRODUCT_OF_64("bf16");
-  else
-    WS_PRODUCT_OF_64("f16");
-}
-template <Math M, bool TA, bool TB>
-__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[16][4], uint64_t a, uint64_t b) {
-  if constexpr (M == Math::Bf16)
-    WS_PRODUCT_OF_128("bf16");
-  else
-    WS_PRODUCT_OF_128("f16");
-}
-template <Math M, bool TA, bool TB>
-__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[32][4], uint64_t a, uint64_t b) {
-  if constexpr (M == Math::Bf16)
-    WS_PRODUCT_OF_256("bf16");
-  else
-    WS_PRODUCT_OF_256("f16");
-}
-
 // The same with a in registers, which lies along k.
-// clang-format off
-#define WS_ROWS_TIMES_32(type)  \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type " {"  \
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"  \
-               "}, {%16,%17,%18,%19}, %20, 1, 1, 1, %21;"  \
-               : WS_FOUR(s, 0), WS_FOUR(s, 1), WS_FOUR(s, 2), WS_FOUR(s, 3)  \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(int{TB}))
-#define WS_ROWS_TIMES_64(type)  \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {"  \
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,"  \
-               "%24,%25,%26,%27,%28,%29,%30,%31"  \
-               "}, {%32,%33,%34,%35}, %36, 1, 1, 1, %37;"  \
-               : WS_FOUR(s, 0), WS_FOUR(s, 1), WS_FOUR(s, 2), WS_FOUR(s, 3), WS_FOUR(s, 4), WS_FOUR(s, 5),  \
-                 WS_FOUR(s, 6), WS_FOUR(s, 7)  \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(int{TB}))
-// clang-format on
-template <Math M, bool TB>
-__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[4][4], const uint32_t (&a)[4], uint64_t b) {
-  if constexpr (M == Math::Bf16)
-    WS_ROWS_TIMES_32("bf16");
-  else
-    WS_ROWS_TIMES_32("f16");
+template <Math M, bool TB, int N>
+__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[N][4], const uint32_t (&a)[4], uint64_t b) {
+  static_assert(N == 4 || N == 8);
+  if constexpr (M == Math::Bf16) {
+    WS_ROWS_TIMES("bf16");
+  } else {
+    WS_ROWS_TIMES("f16");
+  }
 }
-template <Math M, bool TB>
-__device__ __forceinline__ void warpgroup_multiply_add(float (&s)[8][4], const uint32_t (&a)[4], uint64_t b) {
-  if constexpr (M == Math::Bf16)
-    WS_ROWS_TIMES_64("bf16");
-  else
-    WS_ROWS_TIMES_64("f16");
-}
-#undef WS_ROWS_TIMES_32
-#undef WS_ROWS_TIMES_64
 #undef WS_FOUR
-#undef WS_PRODUCT_OF_32
-#undef WS_PRODUCT_OF_64
-#undef WS_PRODUCT_OF_128
-#undef WS_PRODUCT_OF_256
+#undef WS_SUMS_16
+#undef WS_SUMS_32
+#undef WS_SUMS_64
+#undef WS_SUMS_128
+#undef WS_NAMES_16
+#undef WS_NAMES_32
+#undef WS_NAMES_64
+#undef WS_NAMES_128
+#undef WS_PRODUCT
+#undef WS_SHARED
+#undef WS_PRODUCTS
+#undef WS_REGISTERS
+#undef WS_ROWS_TIMES
 
 template <Math M, bool TA, bool TB, int Columns, int Groups = 2>
 struct WarpgroupProduct {

@@ -7,16 +7,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "app/core/experiments/step_times.h"
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/traced_training.h"
 #include "engine/devices/devices.h"
-#include "profiling/base/json_input.h"
+#include "profiling/base/json_fields.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/base/statistics.h"
@@ -28,47 +26,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// One list of fields for writing and reading.
-template <class Run, class Field>
-void each_field(Run& r, Field field) {
-  field("trial", r.trial);
-  field("repeat", r.repeat);
-  field("status", r.status);
-  field("message", r.message);
-  field("file", r.file);
-  field("device", r.device);
-  field("identity", r.identity);
-  field("us_per_step", r.us_per_step);
-  field("samples_per_s", r.samples_per_s);
-  field("wall_s", r.wall_s);
-  field("first_loss", r.first_loss);
-  field("final_loss", r.final_loss);
-  field("test_accuracy", r.test_accuracy);
-  field("steps", r.steps);
-  field("peak_bytes", r.peak_bytes);
-  field("allocator_calls_per_step", r.allocator_calls_per_step);
+void list(JsonFields& f, TrialRun& r) {
+  f("trial", r.trial, 0, 1 << 30), f("repeat", r.repeat, 0, 1 << 30);
+  f("status", r.status), f("message", r.message), f("file", r.file), f("device", r.device), f("identity", r.identity);
+  // A diverged run has no finite loss, and JSON has no NaN: such numbers are stored as null.
+  f.real("us_per_step", r.us_per_step), f.real("samples_per_s", r.samples_per_s), f.real("wall_s", r.wall_s);
+  f.real("first_loss", r.first_loss), f.real("final_loss", r.final_loss), f.real("test_accuracy", r.test_accuracy);
+  f("steps", r.steps, 0), f("peak_bytes", r.peak_bytes, 0);
+  f.real("allocator_calls_per_step", r.allocator_calls_per_step);
 }
 
-json to_json(const TrialRun& run) {
+json to_json(TrialRun run) {
   json out;
-  each_field(run, [&out](const char* key, const auto& value) { out[key] = value; });
+  JsonFields fields(out);
+  list(fields, run);
   return out;
 }
 
-struct ReadField {
-  const JsonInput& row;
-  void operator()(const char* key, int& value) const { value = static_cast<int>(row.required(key).whole(0, 0, 1 << 30)); }
-  void operator()(const char* key, int64_t& value) const { value = row.at(key).whole(0, 0); }
-  void operator()(const char* key, std::string& value) const { value = row.at(key).text(); }
-  // A diverged run has no finite loss, and JSON has no NaN: such numbers are stored as null.
-  void operator()(const char* key, double& value) const {
-    value = row.at(key).is_null() ? std::nan("") : row.at(key).number(std::nan(""));
-  }
-};
-
 TrialRun run_from_json(const JsonInput& row) {
+  for (const char* key : {"trial", "repeat"}) (void)row.required(key);
   TrialRun run;
-  each_field(run, ReadField{row});
+  JsonFields fields(row);
+  list(fields, run);
   return run;
 }
 

@@ -147,10 +147,7 @@ std::optional<LabResult> watch_lab(const LabArguments& a, app::RemoteRun& run, L
     }
   };
   const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt, .each = take});
-  if (end.left) {
-    line.say(how_to_return(run, run.link()));
-    return std::nullopt;
-  }
+  if (end.left) return std::nullopt;
   if (!whole) throw Failure("The sweep on " + run.link().address().place() + " ended without a result.");
   if (a.torch)
     for (const LabPoint& point : whole->points) lines.point(point);

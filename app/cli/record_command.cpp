@@ -252,10 +252,7 @@ int watch_recording(const RecordArguments& a, app::RemoteRun& run, ProgressLine&
       run, line, {.at_interrupt = a.remote.at_interrupt, .log = stdout, .each = [&](const app::RemoteUpdate& update) {
                     news.take(update);
                   }});
-  if (end.left) {
-    line.say(how_to_return(run, run.link()));
-    return kDone;
-  }
+  if (end.left) return kDone;
   if (!end.exit_status)
     throw Failure("The recording there was killed. The written part is kept there.");
   if (end.files.empty())

@@ -9,7 +9,7 @@
 
 #include "app/cli/interrupt.h"
 #include "app/core/remote/fetch_file.h"
-#include "app/core/remote/first_progress.h"
+#include "app/core/remote/remote_run.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
@@ -112,6 +112,7 @@ RemoteOutcome watch(app::RemoteRun& run, ProgressLine& line, const WatchOptions&
     catch_again();
     if (wish == Wish::Stop) run.stop();
     if (wish == Wish::Leave) {
+      line.say("the job goes on there; to return to it: warpsight attach " + run.link().address().text() + " --job " + run.name());
       outcome.left = true;
       return outcome;
     }
@@ -135,10 +136,6 @@ void fetch(app::RemoteRun& run, const json& what, const std::string& path, Progr
                   run.link().address().text() + " --job " + run.name() +
                   (what.contains("folder") ? " --out FOLDER" : " --run FILE"));
   }
-}
-
-std::string how_to_return(const app::RemoteRun& run, const app::RemoteLink& link) {
-  return "the job goes on there; to return to it: warpsight attach " + link.address().text() + " --job " + run.name();
 }
 
 int print_from_there(const std::string& source, const std::string& command, const std::vector<std::string>& options) {

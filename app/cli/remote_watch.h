@@ -37,6 +37,7 @@ struct WatchOptions {
   std::FILE* log = stderr;                                  // for what the job prints
   std::function<void(const app::RemoteUpdate&)> each = {};  // called with each update
 };
+// Prints how to return to a job that it leaves.
 RemoteOutcome watch(app::RemoteRun& run, ProgressLine& line, const WatchOptions& options);
 
 // A job on another machine. attach shows it as the command that starts such jobs does, and returns the same exit code.
@@ -54,7 +55,6 @@ int attach_torch(const AttachedJob& job);
 
 // Copies a file of a remote run to this machine and shows the progress. Throws Failure that says how to try again.
 void fetch(app::RemoteRun& run, const nlohmann::json& what, const std::string& path, ProgressLine& line);
-std::string how_to_return(const app::RemoteRun& run, const app::RemoteLink& link);
 
 // Prints what `command` prints on the other machine about a run such as "ssh://host:a.wsrun". Returns its exit code.
 int print_from_there(const std::string& source, const std::string& command, const std::vector<std::string>& options);

@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -24,10 +23,7 @@ struct TorchArguments {
 // Shows PyTorch on another machine until it ends or is left. Copies the run file here, if `out` names one.
 int watch_torch(app::RemoteRun& run, const std::string& at_interrupt, const std::string& out, ProgressLine& line) {
   const RemoteOutcome end = watch(run, line, {.at_interrupt = at_interrupt});
-  if (end.left) {
-    line.say(how_to_return(run, run.link()));
-    return kDone;
-  }
+  if (end.left) return kDone;
   if (end.exit_status != 0) return kFailed;
   if (out.empty()) return kDone;
   fetch(run, {{"file", run.name() + ".wsrun"}}, out, line);

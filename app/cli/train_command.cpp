@@ -5,7 +5,6 @@
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 
 #include "app/cli/commands.h"
@@ -243,10 +242,7 @@ int watch_training(const TrainArguments& a, app::RemoteRun& run, const std::stri
   const RemoteOutcome end = watch(
       run, line,
       {.at_interrupt = a.remote.at_interrupt, .each = [&](const app::RemoteUpdate& news) { folder.add(news.run); }});
-  if (end.left) {
-    line.say(how_to_return(run, run.link()));
-    return kDone;
-  }
+  if (end.left) return kDone;
   if (end.summary && end.summary->status == RunStatus::Failed) throw Failure(place + ": " + end.summary->message);
   if (!end.summary && !a.run_file.empty()) fetch(run, {{"file", run.name() + ".wsrun"}}, a.run_file, line);
   if (!end.summary)

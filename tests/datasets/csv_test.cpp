@@ -4,6 +4,7 @@
 
 #include "profiling/base/budget.h"
 #include "tests/datasets/bad_input.h"
+#include "tests/support/failure_text.h"
 #include "tests/support/machine.h"
 
 namespace ws::data {
@@ -141,12 +142,7 @@ int64_t status_bytes(const std::string& key) {
 bool forget_most() { return bool(std::ofstream("/proc/self/clear_refs") << 5 << std::flush); }
 
 std::string refusal_of(const std::string& path) {
-  try {
-    load_csv({.name = "csv", .path = path});
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "";
+  return test::failure_text([&] { load_csv({.name = "csv", .path = path}); });
 }
 
 // From ever shorter files the first that is read takes as much memory as it may, and not more; nor do the refused ones.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <thread>
 
 #include "tests/support/sanitizers.h"
@@ -12,6 +13,14 @@ namespace ws::test {
 
 // Factor by which a measured time may exceed its goal. Set WARPSIGHT_QUIET=1 where nothing else runs, to test the goal.
 inline double busy() { return std::getenv("WARPSIGHT_QUIET") ? 1 : 5; }
+
+// Processor time of this process, and of this thread: neighbours on the machine do not count.
+inline double cpu_seconds(clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+inline double thread_cpu_ms() { return cpu_seconds(CLOCK_THREAD_CPUTIME_ID) * 1e3; }
 
 // False under sanitizers: AddressSanitizer keeps freed memory, ThreadSanitizer has memory of its own beside ours.
 inline constexpr bool kMemoryCounts = !kSanitized;

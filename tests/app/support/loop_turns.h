@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "tests/support/machine.h"
+
 namespace ws::test {
 
 class LoopTurns : public QObject {
@@ -18,15 +20,10 @@ class LoopTurns : public QObject {
   double longest_ms() const { return longest_ms_; }
 
  private:
-  void begin() { end(); began_ms_ = core_ms(); }
+  void begin() { end(); began_ms_ = thread_cpu_ms(); }
   void end() {
-    if (began_ms_ > 0) longest_ms_ = std::max(longest_ms_, core_ms() - began_ms_);
+    if (began_ms_ > 0) longest_ms_ = std::max(longest_ms_, thread_cpu_ms() - began_ms_);
     began_ms_ = 0;
-  }
-  static double core_ms() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
   }
   double began_ms_ = 0, longest_ms_ = 0;
 };

@@ -27,12 +27,6 @@ constexpr int kMostRounds = 12;
 constexpr size_t kHistoryBytes = 384u << 20;  // as a run in the window
 constexpr long kMemoryBoundMib = 600;
 
-double thread_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
-
 std::vector<double> repaint_all(TimelineView& view, TimeCursor& cursor, TimeRange all, int round) {
   std::vector<double> times;
   for (double share = 1; share > 1e-9; share /= 3)
@@ -42,9 +36,9 @@ std::vector<double> repaint_all(TimelineView& view, TimeCursor& cursor, TimeRang
       const prof::TimeNs begin =
           all.begin + (all.length() - length) / 24 * i + 24 * round + i;  // never asked for before
       cursor.setRange(begin, begin + length);
-      const double start = thread_ms();
+      const double start = ws::test::thread_cpu_ms();
       view.repaint();
-      times.push_back(thread_ms() - start);
+      times.push_back(ws::test::thread_cpu_ms() - start);
     }
   return times;
 }

@@ -6,9 +6,6 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <algorithm>
-#include <csignal>
-
-#include <sys/resource.h>
 
 #include "app/pages/setup/setup_panel.h"
 #include "app/pages/live/live_page.h"
@@ -20,28 +17,12 @@
 #include "profiling/formats/convert.h"
 #include "tests/app/support/window_home.h"
 #include "tests/app/support/window_tests.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/support/machine.h"
 
 using namespace ws::app;
 
 namespace {
-
-// For as long as it lives, no file of this process can grow beyond so many bytes: what a full disk does to a writer.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 class Environment {
  public:
@@ -58,12 +39,6 @@ class Environment {
   QByteArray before_;
   bool set_;
 };
-
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 void write_tracks(const QString& path, ws::prof::TrackKind kind, int tracks) {
   ws::prof::RunData run;
@@ -186,7 +161,7 @@ double BadInputTest::secondsToShow(ws::prof::TrackKind kind, int tracks) const {
   const QString path = home_.path() + QString("/%1.wsrun").arg(tracks);
   write_tracks(path, kind, tracks);
   auto window = open();
-  const double before = cpu_seconds();
+  const double before = ws::test::cpu_seconds();
   window->openFile(path);
   Run* run = window->workspace()->library()->byPath(path);
   if (!run || !QTest::qWaitFor([run] { return run->loaded; }, 60'000)) return -1;
@@ -194,7 +169,7 @@ double BadInputTest::secondsToShow(ws::prof::TrackKind kind, int tracks) const {
     window->tabs()->setCurrentIndex(tab);
     window->grab();
   }
-  const double seconds = cpu_seconds() - before;
+  const double seconds = ws::test::cpu_seconds() - before;
   window.reset();
   QFile::remove(path);
   return seconds;
@@ -274,7 +249,7 @@ void BadInputTest::aFullDiskKeepsTheRunGoing() {
   Run* run = window->workspace()->session()->run();
   QTRY_VERIFY(run->progress && run->progress->step > 10);
   {
-    const FileSizeLimit full(96 << 10);
+    const ws::test::FileSizeLimit full(96 << 10);
     QTRY_VERIFY(window->notice()->text().contains("no longer written"));
     const size_t steps = run->steps.size();
     QTRY_VERIFY(run->steps.size() > steps + 100);  // it trains on
@@ -334,7 +309,7 @@ void BadInputTest::aDiskFullFromTheStart() {
   auto window = open();
   iris(*window, 5);
   {
-    const FileSizeLimit full(0);
+    const ws::test::FileSizeLimit full(0);
     QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
     window->train();
     QTRY_COMPARE(ended.count(), 1);

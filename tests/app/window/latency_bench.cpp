@@ -20,6 +20,7 @@
 #include "app/window/main_window.h"
 #include "app/window/program_actions.h"
 #include "app/window/window_layout.h"
+#include "tests/support/machine.h"
 
 using namespace ws::app;
 using Clock = std::chrono::steady_clock;
@@ -83,9 +84,9 @@ class Measured : public QApplication {
     inside_ = true;
     const std::string what = std::string(to->metaObject()->className()) + " " + to->objectName().toStdString() + ", " +
                              QMetaEnum::fromType<QEvent::Type>().valueToKey(event->type());
-    const double before = core_ms();
+    const double before = ws::test::thread_cpu_ms();
     const bool taken = QApplication::notify(to, event);
-    works_.push_back({core_ms() - before, what});
+    works_.push_back({ws::test::thread_cpu_ms() - before, what});
     inside_ = false;
     return taken;
   }
@@ -96,11 +97,6 @@ class Measured : public QApplication {
   }
 
  private:
-  static double core_ms() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-  }
   bool inside_ = false;
   std::vector<Work> works_;
 };

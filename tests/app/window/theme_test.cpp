@@ -16,12 +16,6 @@ using namespace ws::app;
 
 namespace {
 
-double processor_ms() {  // of this thread: neighbours on the machine do not count
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return double(now.tv_sec) * 1e3 + double(now.tv_nsec) / 1e6;
-}
-
 bool look_alike(QRgb a, QRgb b) {
   constexpr int kInvisible = 3;  // of 255: the edge of a curve that is drawn anew
   return std::max({std::abs(qRed(a) - qRed(b)), std::abs(qGreen(a) - qGreen(b)), std::abs(qBlue(a) - qBlue(b))}) <= kInvisible;
@@ -169,10 +163,10 @@ void ThemeTest::everyWidgetIsStyledOnce() {
   for (int tab = 0; tab < window->tabs()->count(); ++tab) window->tabs()->setCurrentIndex(tab), settle(20);
   StyleChanges changes;
   qApp->installEventFilter(&changes);
-  const double begin = processor_ms();
+  const double begin = ws::test::thread_cpu_ms();
   window->toggleTheme();
   QApplication::processEvents();
-  qInfo("%.0f ms for %zu widgets", processor_ms() - begin, changes.of.size());
+  qInfo("%.0f ms for %zu widgets", ws::test::thread_cpu_ms() - begin, changes.of.size());
   int all = 0;
   for (const auto& [widget, count] : changes.of) all += count;
   QVERIFY(changes.of.size() > 500);
@@ -188,14 +182,14 @@ void ThemeTest::aChangeIsQuick() {
   for (int tab = window->tabs()->count() - 1; tab >= 0; --tab) window->tabs()->setCurrentIndex(tab), settle(20);
   double best = 1e9, painting = 1e9;
   for (int i = 0; i < 4; ++i) {
-    const double before = processor_ms();
+    const double before = ws::test::thread_cpu_ms();
     window->toggleTheme();
     QApplication::processEvents();
     window->repaint();
-    const double changed = processor_ms();
+    const double changed = ws::test::thread_cpu_ms();
     window->repaint();
     best = std::min(best, changed - before);
-    painting = std::min(painting, processor_ms() - changed);
+    painting = std::min(painting, ws::test::thread_cpu_ms() - changed);
   }
   qInfo("a change of theme: %.1f ms, to paint the window again: %.1f ms", best, painting);
   // Caches are shared with the neighbours; and a slow processor paints slowly, too: a change takes 29 paintings.

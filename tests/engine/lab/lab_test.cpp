@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "engine/devices/own_kernels.h"
 #include "engine/lab/ceilings.h"
 #include "engine/workloads/workload.h"
+#include "tests/support/failure_text.h"
 
 namespace ws::lab {
 namespace {
@@ -350,12 +350,7 @@ TEST(LabKernels, EachFirstVersionCompiles) {
 std::string failure_of(const LabSpec& spec) {
   std::atomic<bool> cancel{false};
   Collect sink;
-  try {
-    run_lab(spec, cancel, sink);
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "";
+  return test::failure_text([&] { run_lab(spec, cancel, sink); });
 }
 
 TEST(LabKernels, WithoutAGpuTheyCompileAndSaySo) {

@@ -13,6 +13,7 @@
 #include "engine/own_kernels/ptx_source.h"
 #include "engine/own_kernels/triton_kernel.h"
 #include "engine/passes/compile.h"
+#include "tests/support/failure_text.h"
 #include "tests/support/made_cubin.h"
 
 namespace ws {
@@ -46,14 +47,7 @@ class OwnKernels : public testing::Test {
   const std::string file_ = testing::TempDir() + "own-" + std::to_string(getpid()) + ".cu";
 };
 
-std::string why(const RunSpec& spec) {
-  try {
-    plan_of(spec);
-  } catch (const Failure& problem) {
-    return problem.what();
-  }
-  return "";
-}
+std::string why(const RunSpec& spec) { return test::failure_text([&] { plan_of(spec); }); }
 
 TEST_F(OwnKernels, APlanRunsTheFileThatAChoiceNames) {
   RunSpec spec = spec_of(Fusion::Pointwise);

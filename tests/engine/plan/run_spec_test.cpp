@@ -5,20 +5,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/failure_text.h"
+
 namespace ws {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string refusal(std::string_view text) {
-  try {
-    parse_spec(text);
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "";
-}
+std::string refusal(std::string_view text) { return test::failure_text([&] { parse_spec(text); }); }
 
 // Run files and checkpoints of before have it.
 TEST(RunSpec, AChoiceThatIsGoneIsNoError) {

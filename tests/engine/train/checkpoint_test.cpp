@@ -1,12 +1,11 @@
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 
 #include "engine/train/checkpoint.h"
 #include "tests/engine/train/train_support.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/own_file.h"
 #include "tests/support/small_data.h"
 
@@ -83,25 +82,6 @@ TEST_F(CheckpointFile, NamesWhatIsWrongWithAFile) {
   }
 }
 
-// Stands for a full disk: writes beyond the limit fail.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
-
 TEST_F(CheckpointFile, TheOldOneSurvivesAFullDisk) {
   save_checkpoint(made_up(), path_);
   const std::string before = bytes_of(path_);
@@ -109,7 +89,7 @@ TEST_F(CheckpointFile, TheOldOneSurvivesAFullDisk) {
   larger.state.parameters.emplace_back(100'000, 1.0f);
   std::string message;
   {
-    FileSizeLimit limit(10'000);
+    test::FileSizeLimit limit(10'000);
     try {
       save_checkpoint(larger, path_);
     } catch (const Failure& problem) {

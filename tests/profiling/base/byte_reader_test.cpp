@@ -5,19 +5,14 @@
 
 #include <limits>
 
+#include "tests/support/failure_text.h"
+
 namespace ws {
 namespace {
 using testing::HasSubstr;
 
 template <class Work>
-std::string failure_of(const Work& work) {
-  try {
-    work();
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "nothing failed";
-}
+std::string failure_of(const Work& work) { return test::failure_text(work, "nothing failed"); }
 
 TEST(ByteReader, GivesBackWhatWasWritten) {
   ByteWriter out;

@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "profiling/base/failure.h"
+#include "tests/support/failure_text.h"
 
 namespace ws {
 namespace {
@@ -16,14 +15,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-std::string refusal(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "";
-}
+std::string refusal(const std::function<void()>& work) { return test::failure_text(work); }
 
 TEST(JsonInput, DepthIsRefusedBeforeAnythingIsBuilt) {
   for (const char* open : {"[", "{\"a\":"}) {

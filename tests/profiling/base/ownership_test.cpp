@@ -17,6 +17,7 @@
 
 #include "profiling/base/failure.h"
 #include "profiling/base/whole_file.h"
+#include "tests/support/failure_text.h"
 #include "tests/support/interposed.h"
 
 namespace {
@@ -81,14 +82,7 @@ class Other {
   pid_t process_ = 0;
 };
 
-std::string why_refused(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "";
-}
+std::string why_refused(const std::function<void()>& work) { return test::failure_text(work); }
 
 TEST_F(Owning, TheSecondLearnsOfTheFirst) {
   const std::string path = at("a.wsrun");

@@ -4,7 +4,6 @@
 
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -14,6 +13,7 @@
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/profiling/causes/made_program.h"
 #include "tests/profiling/trace/made_spans.h"
+#include "tests/support/failure_text.h"
 #include "tests/support/machine.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -45,14 +45,7 @@ MadeProgram with(MadeProgram program, Change change) {
   return program;
 }
 
-std::string failure_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "no failure";
-}
+std::string failure_of(const std::function<void()>& work) { return test::failure_text(work, "no failure"); }
 
 TEST(Replay, AnUnchangedProgramTakesItsMeasuredTime) {
   for (const bool sync : {false, true})

@@ -1,12 +1,9 @@
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -17,12 +14,12 @@
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
-#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/sqlite.h"
 #include "profiling/trace/track_names.h"
 #include "tests/profiling/formats/interop_support.h"
 #include "profiling/trace/code_places.h"
+#include "tests/support/file_size_limit.h"
 
 namespace ws::prof {
 namespace {
@@ -368,16 +365,12 @@ TEST_F(Interop, AnExportThatCannotBeWrittenLeavesWhatWasThere) {
   RunData big;
   big.trace = std::move(MadeTrace(4000).trace);
   for (int i = 0; i < 20'000; ++i) big.metrics.push_back({i, 0.25 * i, 2.0 / (i + 1), 0.5});
-  const auto before = signal(SIGXFSZ, SIG_IGN);
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
   for (const char* name : {"a.wsrun", "a.json", "a.json.gz"}) {
     std::ofstream(path(name)) << "before";
-    rlimit small = limit;
-    small.rlim_cur = 20'000;
-    setrlimit(RLIMIT_FSIZE, &small);
-    EXPECT_THROW(export_run(big, path(name)), Failure) << name;
-    setrlimit(RLIMIT_FSIZE, &limit);
+    {
+      const test::FileSizeLimit full(20'000);
+      EXPECT_THROW(export_run(big, path(name)), Failure) << name;
+    }
     std::stringstream text;
     text << std::ifstream(path(name)).rdbuf();
     EXPECT_EQ(text.str(), "before") << name;
@@ -385,7 +378,6 @@ TEST_F(Interop, AnExportThatCannotBeWrittenLeavesWhatWasThere) {
     EXPECT_TRUE(fs::is_empty(folder)) << name << " left " << fs::directory_iterator(folder)->path();
     for (const auto& entry : fs::directory_iterator(folder)) fs::remove(entry.path());
   }
-  signal(SIGXFSZ, before);
 }
 
 TEST_F(Interop, StatsAgreeWithWhatWasMade) {

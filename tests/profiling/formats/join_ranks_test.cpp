@@ -15,6 +15,7 @@
 #include "profiling/trace/track_names.h"
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/profiling/run_file/run_file_support.h"
+#include "tests/support/failure_text.h"
 
 namespace ws::prof {
 namespace {
@@ -197,12 +198,7 @@ TEST(JoinRanks, RunsThatDoNotBelongTogetherAreRefused) {
     made.ranks = 2, made.steps = 2;
     std::vector<RunData> runs = made_runs(made);
     change(runs);
-    try {
-      join_ranks(std::move(runs));
-    } catch (const Failure& failure) {
-      return std::string(failure.what());
-    }
-    return std::string();
+    return test::failure_text([&] { join_ranks(std::move(runs)); });
   };
   EXPECT_EQ(refusal([](auto&) {}), "");
   EXPECT_NE(refusal([](auto& runs) { keep_rank(runs[1].summary, 0, 2); }).find("both hold rank 0"), std::string::npos);

@@ -12,6 +12,7 @@
 #include "profiling/formats/convert.h"
 #include "profiling/formats/pickle_reader.h"
 #include "profiling/trace/code_places.h"
+#include "tests/support/failure_text.h"
 #include "tests/support/own_file.h"
 
 namespace ws::prof {
@@ -21,14 +22,7 @@ using namespace std::string_literals;
 
 std::string snapshot(const std::string& name) { return WARPSIGHT_SOURCE_DIR "/tests/fuzz/corpus/pickle/" + name; }
 
-std::string refusal(const std::string& bytes) {
-  try {
-    Pickle(bytes, "a.pickle");
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "";
-}
+std::string refusal(const std::string& bytes) { return test::failure_text([&] { Pickle(bytes, "a.pickle"); }); }
 
 TEST(Pickle, PlainDataIsRead) {
   // {'a': [1, -2, 2.5, None, True], 'b': ('x', 70000)} as protocol 4 writes it

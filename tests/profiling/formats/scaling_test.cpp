@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 
 #include "profiling/analysis/launch_stacks.h"
@@ -26,17 +25,12 @@
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/profiling/formats/perfetto_message.h"
 #include "profiling/trace/code_places.h"
+#include "tests/support/machine.h"
 
 namespace ws::prof {
 namespace {
 
 namespace fs = std::filesystem;
-
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 using Work = std::function<void()>;
 
@@ -436,9 +430,9 @@ class Scaling : public testing::TestWithParam<Subject> {
 };
 
 double seconds_of(const Work& work, int times = 1) {
-  const double begin = cpu_seconds();
+  const double begin = test::cpu_seconds();
   for (int i = 0; i < times; ++i) work();
-  return cpu_seconds() - begin;
+  return test::cpu_seconds() - begin;
 }
 
 struct Times {

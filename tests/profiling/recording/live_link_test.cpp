@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -29,6 +28,7 @@
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/own_file.h"
 #include "tests/support/recorded_here.h"
 #include "tests/support/sanitizers.h"
@@ -404,20 +404,14 @@ TEST(Following, StepsComeWhileItRuns) {
 TEST(Following, AFullDiskEndsTheRecordingAndNotTheProgram) {
   const std::string path = ::testing::TempDir() + "full-" + std::to_string(getpid()) + ".wsrun";
   test::RecordedHere recorder(path, "made", {.level = TraceLevel::Kernels});
-  const auto before = signal(SIGXFSZ, SIG_IGN);
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
-  rlimit small = limit;
-  small.rlim_cur = 1000;
-  setrlimit(RLIMIT_FSIZE, &small);
+  std::optional<test::FileSizeLimit> full(1000);
   ::testing::internal::CaptureStderr();
   for (int step = 0; step < 600; ++step) {
     const StepScope scope(step);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   recorder.finish();
-  setrlimit(RLIMIT_FSIZE, &limit);
-  signal(SIGXFSZ, before);
+  full.reset();
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(said, "");
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);

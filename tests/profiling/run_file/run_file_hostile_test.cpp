@@ -7,17 +7,13 @@
 #include "profiling/base/failure.h"
 #include "profiling/run_file/sqlite.h"
 #include "tests/profiling/run_file/run_file_support.h"
+#include "tests/support/failure_text.h"
+#include "tests/support/machine.h"
 
 namespace ws::prof {
 namespace {
 
 using ::testing::HasSubstr;
-
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 class HostileRunFile : public RunFile {
  protected:
@@ -26,15 +22,7 @@ class HostileRunFile : public RunFile {
     write_run(path, MadeTrace(100).trace);
   }
   void change(const char* sql) { Database(path, Database::Mode::Update).exec(sql); }
-  std::string refusal() const {
-    try {
-      RunFileReader reader(path);
-      reader.metrics();
-    } catch (const Failure& failure) {
-      return failure.what();
-    }
-    return "";
-  }
+  std::string refusal() const { return test::failure_text([&] { RunFileReader(path).metrics(); }); }
 };
 
 TEST_F(HostileRunFile, TagsOfAnyDepth) {
@@ -90,12 +78,12 @@ TEST_F(HostileRunFile, PagesThatShareTheirChildren) {
                                   std::to_string(first_page + kLevels) + " WHERE name = 'metrics'";
   EXPECT_EQ(sqlite3_exec(plain, change_root.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(plain);
-  const double before = cpu_seconds();
+  const double before = test::cpu_seconds();
   RunFileReader reader(path);
   EXPECT_LT(reader.metrics().size(), std::filesystem::file_size(path));
   ASSERT_FALSE(reader.problems().empty());
   EXPECT_THAT(reader.problems().front(), HasSubstr("more rows than fit into its pages"));
-  EXPECT_LT(cpu_seconds() - before, 5);
+  EXPECT_LT(test::cpu_seconds() - before, 5);
 }
 
 TEST_F(HostileRunFile, ASmallBlockThatClaimsMuch) {

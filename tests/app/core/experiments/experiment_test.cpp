@@ -12,6 +12,7 @@
 #include <set>
 
 #include "profiling/base/budget.h"
+#include "tests/support/failure_text.h"
 
 namespace ws::app {
 namespace {
@@ -248,15 +249,9 @@ TEST(Experiment, ResultsOfAnOlderVersionBelongToWhatTheFolderNames) {
   EXPECT_TRUE(same.seen.empty());
 }
 
+std::string refusal(const json& object) { return test::failure_text([&] { experiment_from_json(object); }); }
+
 TEST(Experiment, RefusalsNameTheKey) {
-  const auto refusal = [](const json& object) {
-    try {
-      experiment_from_json(object);
-    } catch (const Failure& failure) {
-      return std::string(failure.what());
-    }
-    return std::string();
-  };
   EXPECT_THAT(refusal({{"axis", 1}}), testing::HasSubstr("experiment.axis"));
   EXPECT_THAT(refusal({{"axes", {{"exec.magic", {"a"}}}}}), testing::HasSubstr("exec.magic"));
   EXPECT_THAT(refusal({{"name", "x"}}), testing::HasSubstr("axes or a ladder"));
@@ -264,14 +259,6 @@ TEST(Experiment, RefusalsNameTheKey) {
 }
 
 TEST(Experiment, TooManyOrTooLargeTrialsAreRefusedBeforeTheyTakeMemory) {
-  const auto refusal = [](const json& object) {
-    try {
-      experiment_from_json(object);
-    } catch (const Failure& failure) {
-      return std::string(failure.what());
-    }
-    return std::string();
-  };
   json numbers = json::array();
   for (int i = 1; i <= 5000; ++i) numbers.push_back(i);
   json rung = {{"label", "a"}, {"set", {{"exec.fusion", "off"}}}};

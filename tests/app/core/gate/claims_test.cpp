@@ -11,6 +11,7 @@
 #include "profiling/formats/convert.h"
 #include "profiling/formats/join_ranks.h"
 #include "tests/profiling/causes/made_program.h"
+#include "tests/support/failure_text.h"
 
 namespace ws::app {
 namespace {
@@ -188,12 +189,7 @@ TEST(Claims, NonsenseIsRefusedWithItsPlace) {
   const prof::RunData run = prof::small_network().run();
   ClaimChecker checker(run);
   const auto refusal = [&](const std::string& claim) -> std::string {
-    try {
-      checker.check(claim);
-    } catch (const Failure& failure) {
-      return failure.what();
-    }
-    return "accepted";
+    return test::failure_text([&] { checker.check(claim); }, "accepted");
   };
   for (const char* claim : {"", "median step", "median step <", "< 5", "median step < 5 parsecs", "median step < 5 us us", "median step << 5 us", "median step < 10 %", "gpu busy < 5 us", "nonsense < 5", "nonsense(fc1) < 5", "time() < 5 us", "time(fc1 < 5 us",
                             "median step * median step < 5", "5 / median step < 5", "median step + 5 < 10 us", "(median step < 5 us", "median step < 1e999 us", "predicted(make it so) < 5 us"})

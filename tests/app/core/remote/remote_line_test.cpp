@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -29,6 +28,7 @@
 #include "profiling/base/process.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/run_file/run_file.h"
+#include "tests/support/failure_text.h"
 #include "tests/support/machine.h"
 #include "tests/support/network.h"
 #include "tests/support/own_sshd.h"
@@ -522,20 +522,10 @@ class SentenceTest : public LineTest {
  protected:
   std::string why(RemoteAddress a, milliseconds patience = std::chrono::seconds(60)) {
     RemoteLink link(std::move(a), patience);
-    try {
-      link.ask({{"do", "hello"}}, 60);
-    } catch (const Failure& failure) {
-      return failure.what();
-    }
-    return "";
+    return test::failure_text([&] { link.ask({{"do", "hello"}}, 60); });
   }
   std::string refusal_of_copy(const RemoteAddress& a) {
-    try {
-      const ServerCopy copy(a, WARPSIGHT_CLI);
-    } catch (const Failure& failure) {
-      return failure.what();
-    }
-    return "";
+    return test::failure_text([&] { const ServerCopy copy(a, WARPSIGHT_CLI); });
   }
   std::string why(const std::string& text) {
     RemoteAddress a = parse_remote(text);

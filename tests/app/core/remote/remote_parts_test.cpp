@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -12,16 +11,18 @@
 
 #include "app/core/remote/byte_source.h"
 #include "app/core/remote/curves.h"
-#include "app/core/remote/first_progress.h"
 #include "app/core/remote/frame.h"
 #include "app/core/remote/job_folder.h"
 #include "app/core/remote/line_pace.h"
 #include "app/core/remote/remote_address.h"
+#include "app/core/remote/remote_run.h"
 #include "app/core/remote/short_log.h"
 #include "app/core/remote/update_codec.h"
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/failure.h"
 #include "tests/app/support/whole_run.h"
+#include "tests/support/failure_text.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/own_file.h"
 
 namespace ws::app {
@@ -32,14 +33,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 template <class Work>
-std::string refusal(const Work& work) {
-  try {
-    work();
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "";
-}
+std::string refusal(const Work& work) { return test::failure_text(work); }
 
 TEST(RemoteAddress, ReportsWhereAndWhat) {
   const RemoteAddress a = parse_remote("ssh://me@gpu7:2222/data/runs");
@@ -377,18 +371,14 @@ TEST_F(Folder, CurvesOfADayStaySmallAndCoverIt) {
 
 // What a full disk does not take is written when there is space again, in order and whole.
 TEST_F(Folder, AJournalWaitsForAFullDisk) {
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  const auto ignored = signal(SIGXFSZ, SIG_IGN);
   const std::string path = path_ + "/news";
   Journal journal(path);
   journal.add("one ");
-  const rlimit full{6, before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &full);
-  journal.add("two ");
-  journal.add("three ");
-  setrlimit(RLIMIT_FSIZE, &before);
-  signal(SIGXFSZ, ignored);
+  {
+    const test::FileSizeLimit full(6);
+    journal.add("two ");
+    journal.add("three ");
+  }
   EXPECT_EQ(fs::file_size(path), 4u) << "no half of a frame";
   journal.add("four");
   std::ifstream in(path);

@@ -11,6 +11,8 @@
 #include "app/core/sql/sql_text.h"
 #include "profiling/base/failure.h"
 #include "profiling/formats/join_ranks.h"
+#include "tests/support/failure_text.h"
+#include "tests/support/machine.h"
 #include "tests/support/made_stalls.h"
 #include "tests/support/sanitizers.h"
 
@@ -52,12 +54,7 @@ SqlRuns two_runs() {
 }
 
 std::string refusal(RunDatabase& database, const std::string& sql, const SqlBounds& bounds = {}) {
-  try {
-    database.query(sql, bounds);
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "";
+  return test::failure_text([&] { database.query(sql, bounds); });
 }
 
 TEST(Sql, AnswersFromSeveralRuns) {
@@ -216,21 +213,15 @@ TEST(Sql, ExamplesEqualTheManual) {
   for (const SqlExample& example : shipped_sql_examples()) EXPECT_EQ(refusal(database, example.query), "") << example.question;
 }
 
-double processor_s() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 // Processor time, because the machine may do something else. The first query on a view makes its rows.
 TEST(Sql, AMillionSpans) {
   SqlRuns runs;
   runs.push_back(made_run("large", 10'000, 50));
   RunDatabase database(std::move(runs));
   for (const SqlExample& example : shipped_sql_examples()) {
-    const double begin = processor_s();
+    const double begin = test::cpu_seconds();
     database.query(example.query);
-    const double took = processor_s() - begin;
+    const double took = test::cpu_seconds() - begin;
     std::printf("%.2f s  %s\n", took, example.question.c_str());
     EXPECT_LT(took, test::kSanitized ? 60.0 : 1.0) << example.query;
   }

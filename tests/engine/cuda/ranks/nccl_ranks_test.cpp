@@ -13,6 +13,7 @@
 #include "engine/cuda/ranks/nccl.h"
 #include "engine/cuda/ranks/peer_ranks.h"
 #include "profiling/base/failure.h"
+#include "tests/support/failure_text.h"
 
 namespace {
 int g_peer_access = 0, g_shared_bytes = 0;  // of the made GPUs
@@ -54,14 +55,7 @@ std::vector<std::vector<float>> averaged(std::vector<Part> parts) {
   return results;
 }
 
-std::string problem_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Failure& problem) {
-    return problem.what();
-  }
-  return "none";
-}
+std::string problem_of(const std::function<void()>& work) { return test::failure_text(work, "none"); }
 
 TEST(Nccl, IsMissingTooOldOrAnotherLibrary) {
   EXPECT_EQ(problem_of([] { open_nccl("libnccl.so.none"); }),

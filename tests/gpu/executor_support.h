@@ -165,6 +165,28 @@ inline void expect_same_losses(const Outcome& got, const Outcome& want, double t
   }
 }
 
+// Evaluations use the running statistics, and drop nothing. `predicted`: so many rows are also predicted, and compared.
+inline void expect_evaluates_like_the_oracle(const Training& t, int64_t predicted = 0) {
+  const Model model = make_model(t.spec.model, t.data);
+  const TrainState state = train_on_oracle(t).state;
+  const auto gpu = cuda::make_cuda_executor(device_info().name), oracle = make_oracle();
+  std::vector<Evaluation> found;
+  std::vector<std::vector<float>> rows;
+  for (Executor* executor : {gpu.get(), oracle.get()}) {
+    executor->load(model, t.data, t.spec);
+    executor->set_state(state);
+    executor->bind(compile(t.spec, model, t.batch).plan);
+    found.push_back(executor->evaluate(Part::Test));
+    if (predicted > 0)
+      rows.push_back(executor->predict(std::span(t.data.test.x).first(static_cast<size_t>(predicted * t.data.features)), predicted));
+  }
+  EXPECT_NEAR(found[0].loss, found[1].loss, 1e-3 * found[1].loss) << t.spec.model.layers;
+  EXPECT_NEAR(found[0].accuracy, found[1].accuracy, 0.02) << t.spec.model.layers;
+  if (predicted == 0) return;
+  ASSERT_EQ(rows[0].size(), rows[1].size());
+  for (size_t i = 0; i < rows[1].size(); ++i) EXPECT_NEAR(rows[0][i], rows[1][i], 1e-3);
+}
+
 constexpr Allocator kAllocators[] = {Allocator::Direct, Allocator::StreamOrdered, Allocator::Caching, Allocator::Arena};
 constexpr SyncPolicy kSyncs[] = {SyncPolicy::EveryOp, SyncPolicy::EveryStep, SyncPolicy::OnRead};
 constexpr Fusion kFusions[] = {Fusion::Off, Fusion::Pointwise, Fusion::Epilogue};

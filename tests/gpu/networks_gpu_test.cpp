@@ -84,24 +84,9 @@ TEST(NetworksGpu, LossesOfTwoHundredStepsFollowTheOracle) {
   }
 }
 
-// Evaluations use the running statistics, and drop nothing.
 TEST(NetworksGpu, EvaluatesAsTheOracle) {
   NEEDS_GPU();
-  for (const Network& network : kNetworks) {
-    const Training t = training_of(network);
-    const Model model = make_model(t.spec.model, t.data);
-    const TrainState state = train_on_oracle(t).state;
-    const auto gpu = cuda::make_cuda_executor(device_info().name), oracle = make_oracle();
-    std::vector<Evaluation> found;
-    for (Executor* executor : {gpu.get(), oracle.get()}) {
-      executor->load(model, t.data, t.spec);
-      executor->set_state(state);
-      executor->bind(compile(t.spec, model, t.batch).plan);
-      found.push_back(executor->evaluate(Part::Test));
-    }
-    EXPECT_NEAR(found[0].loss, found[1].loss, 1e-3 * found[1].loss) << network.layers;
-    EXPECT_NEAR(found[0].accuracy, found[1].accuracy, 0.02) << network.layers;
-  }
+  for (const Network& network : kNetworks) expect_evaluates_like_the_oracle(training_of(network));
 }
 
 }  // namespace

@@ -132,26 +132,7 @@ TEST(TransformersGpu, BiasGradientsOfManyRowsStayWithTheOracle) {
 
 TEST(TransformersGpu, EvaluatesAndPredictsAsTheOracle) {
   NEEDS_GPU();
-  for (const Network& network : kNetworks) {
-    const Training t = training_of(network);
-    const Model model = make_model(t.spec.model, t.data);
-    const TrainState state = train_on_oracle(t).state;
-    const auto gpu = cuda::make_cuda_executor(device_info().name), oracle = make_oracle();
-    std::vector<Evaluation> found;
-    std::vector<std::vector<float>> predicted;
-    for (Executor* executor : {gpu.get(), oracle.get()}) {
-      executor->load(model, t.data, t.spec);
-      executor->set_state(state);
-      executor->bind(compile(t.spec, model, t.batch).plan);
-      found.push_back(executor->evaluate(Part::Test));
-      predicted.push_back(
-          executor->predict(std::span(t.data.test.x).first(static_cast<size_t>(2 * network.context)), 2));
-    }
-    EXPECT_NEAR(found[0].loss, found[1].loss, 1e-3 * found[1].loss) << network.layers;
-    EXPECT_NEAR(found[0].accuracy, found[1].accuracy, 0.02) << network.layers;
-    ASSERT_EQ(predicted[0].size(), predicted[1].size());
-    for (size_t i = 0; i < predicted[1].size(); ++i) EXPECT_NEAR(predicted[0][i], predicted[1][i], 1e-3);
-  }
+  for (const Network& network : kNetworks) expect_evaluates_like_the_oracle(training_of(network), 2);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "engine/devices/own_kernels.h"
 #include "engine/own_kernels/kernel_contract.h"
 #include "engine/own_kernels/kernel_versions.h"
+#include "tests/support/failure_text.h"
 
 namespace ws::app {
 namespace {
@@ -44,14 +45,7 @@ class Kernels : public testing::Test {
   const std::filesystem::path folder_ = testing::TempDir() + "kernels-test-" + std::to_string(getpid());
 };
 
-std::string problem_of(const std::string& file) {
-  try {
-    read_exercise(file);
-  } catch (const Failure& problem) {
-    return problem.what();
-  }
-  return "";
-}
+std::string problem_of(const std::string& file) { return test::failure_text([&] { read_exercise(file); }); }
 
 TEST_F(Kernels, EightExercisesShip) {
   const auto all = exercises();
@@ -67,12 +61,20 @@ TEST_F(Kernels, EightExercisesShip) {
 }
 
 #ifdef WARPSIGHT_HAVE_CUDA
+std::string solution_of(const std::string& exercise) {
+  const std::filesystem::path folder = WARPSIGHT_SOURCE_DIR "/tests/gpu/exercises";
+  constexpr std::string_view kTiles = "#include \"tiles.cuh\"\n";  // one kernel serves several exercises
+  std::string text = text_of(folder / (exercise + ".cu"));
+  if (const size_t at = text.find(kTiles); at != text.npos) text.replace(at, kTiles.size(), text_of(folder / "tiles.cuh"));
+  return text;
+}
+
 // With the shapes of the hidden checks too: a solution may depend on sizes.
 TEST_F(Kernels, StartersAndSolutionsCompileForEachShape) {
   for (const Exercise& e : exercises())
     for (const CheckedShape& shape : checked_shapes_of(e)) {
       const Plan plan = plan_for_kernels(shape.spec);
-      const std::string solution = text_of(std::filesystem::path(WARPSIGHT_SOURCE_DIR) / "tests/gpu/exercises" / (e.name + ".cu"));
+      const std::string solution = solution_of(e.name);
       for (const std::string& text : {starter_file(e), solution})
         for (const int compute : {80, 90}) {
           const own::KernelBuild build = build_own_kernel(plan, e.op, {e.name + ".cu", text}, compute);

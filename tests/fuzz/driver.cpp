@@ -77,7 +77,7 @@ void watch_for_finds() {
 void run_one(Bytes input) {
   current = std::move(input);
   alarm(kMostSecondsPerInput);
-  ws::fuzz::targets().at(target)(current.data(), current.size());
+  ws::fuzz::targets().at(target)({reinterpret_cast<const char*>(current.data()), current.size()});
   alarm(0);
 }
 

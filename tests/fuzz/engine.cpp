@@ -5,7 +5,7 @@
 #include "tests/fuzz/fuzz.h"
 
 namespace {
-int (*g_target)(const uint8_t*, size_t) = nullptr;
+ws::fuzz::Target g_target = nullptr;
 }
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
@@ -23,4 +23,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char*** argv) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count);
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) { return g_target(bytes, count); }
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
+  g_target({reinterpret_cast<const char*>(bytes), count});
+  return 0;
+}

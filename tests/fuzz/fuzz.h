@@ -1,5 +1,5 @@
-// A fuzz target is one file, fuzz_NAME.cpp, with FUZZ_TARGET(NAME) { … }: feed `bytes` to a parser, and call require() for what must
-// hold of all that it accepts. Exceptions that a parser promises (ws::Failure) are caught there; anything else is a find.
+// A fuzz target is one file, fuzz_NAME.cpp, with FUZZ_TARGET(NAME) { … }: feed `bytes` to a parser in accepts(), which catches what a
+// parser promises to throw (ws::Failure), and call require() for what must hold of all that it accepts. Anything else is a find.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,18 +7,34 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <string_view>
 
-#define FUZZ_TARGET(name)                                                                     \
-  static int fuzz_##name(const uint8_t* bytes, size_t count);                                 \
+#include "profiling/base/failure.h"
+
+#define FUZZ_TARGET(name)                                                                                        \
+  static void fuzz_##name(std::string_view bytes);                                                               \
   [[maybe_unused]] static const bool name##_is_known = ws::fuzz::targets().emplace(#name, fuzz_##name).second; \
-  static int fuzz_##name(const uint8_t* bytes, size_t count)
+  static void fuzz_##name(std::string_view bytes)
 
 namespace ws::fuzz {
 
+using Target = void (*)(std::string_view bytes);
+
 // The targets of this program by name.
-inline std::map<std::string, int (*)(const uint8_t*, size_t)>& targets() {
-  static std::map<std::string, int (*)(const uint8_t*, size_t)> all;
+inline std::map<std::string, Target>& targets() {
+  static std::map<std::string, Target> all;
   return all;
+}
+
+// False if the work throws ws::Failure.
+template <class Work>
+bool accepts(const Work& work) {
+  try {
+    work();
+  } catch (const Failure&) {
+    return false;
+  }
+  return true;
 }
 
 inline void require(bool holds, const char* what) {

@@ -3,7 +3,6 @@
 
 #include "datasets/csv.h"
 #include "datasets/split.h"
-#include "profiling/base/failure.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -23,8 +22,8 @@ void check(const ws::data::Dataset& set, const ws::data::Split& split) {
 }  // namespace
 
 FUZZ_TARGET(csv) {
-  try {
-    ws::PackedReader reader("fuzz", {bytes, count});
+  ws::fuzz::accepts([&] {
+    ws::PackedReader reader("fuzz", {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
     const ws::data::CsvTable table = ws::data::read_csv(reader);
     ws::data::Dataset set = ws::data::to_dataset(table, "");
     ws::data::hold_out(set, 0.2, 1);
@@ -33,7 +32,5 @@ FUZZ_TARGET(csv) {
     ws::data::standardise_targets(set);
     check(set, set.train);
     check(set, set.test);
-  } catch (const ws::Failure&) {
-  }
-  return 0;
+  });
 }

@@ -1,12 +1,10 @@
 // PyTorch's memory snapshots, which are pickles: programs, none of which is run.
-#include "profiling/base/failure.h"
 #include "profiling/formats/trace_formats.h"
 #include "tests/fuzz/fuzz_trace.h"
 
 FUZZ_TARGET(pickle) {
-  try {
-    const ws::prof::RunData run =
-        ws::prof::parse_memory_snapshot({reinterpret_cast<const char*>(bytes), count}, "snapshot.pickle");
+  ws::fuzz::accepts([&] {
+    const ws::prof::RunData run = ws::prof::parse_memory_snapshot(bytes, "snapshot.pickle");
     ws::fuzz::check_trace(run.trace);
     int64_t last = std::numeric_limits<int64_t>::min();
     for (const ws::prof::MemoryEvent& event : run.trace.memory()) {
@@ -15,7 +13,5 @@ FUZZ_TARGET(pickle) {
       ws::fuzz::require(event.source < run.trace.memory_sources.size(), "allocators are known");
       last = event.time;
     }
-  } catch (const ws::Failure&) {
-  }
-  return 0;
+  });
 }

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "profiling/analysis/ranks.h"
-#include "profiling/base/failure.h"
 #include "profiling/formats/join_ranks.h"
 #include "profiling/trace/batch_codec.h"
 #include "tests/fuzz/fuzz_trace.h"
@@ -35,18 +34,16 @@ prof::RunData rank_from(const Head& head, size_t rank, std::string_view bytes) {
 
 FUZZ_TARGET(ranks) {
   Head head;
-  if (count < sizeof head) return 0;
-  std::memcpy(&head, bytes, sizeof head);
-  const std::string_view rest(reinterpret_cast<const char*>(bytes) + sizeof head, count - sizeof head);
+  if (bytes.size() < sizeof head) return;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  const std::string_view rest = bytes.substr(sizeof head);
   const size_t first = std::min<size_t>(head.first_bytes, rest.size());
-  try {
+  fuzz::accepts([&] {
     std::vector<prof::RunData> ranks;
     ranks.push_back(rank_from(head, 0, rest.substr(0, first)));
     ranks.push_back(rank_from(head, 1, rest.substr(first)));
     const prof::RunData run = prof::join_ranks(std::move(ranks));
     fuzz::check_trace(run.trace);
     prof::to_text(prof::rank_report(run));
-  } catch (const Failure&) {
-  }
-  return 0;
+  });
 }

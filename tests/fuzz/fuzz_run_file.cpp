@@ -1,11 +1,10 @@
 // Run files: what is damaged is left out, what comes back is consistent.
-#include "profiling/base/failure.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/fuzz/fuzz_trace.h"
 
 FUZZ_TARGET(run_file) {
-  const ws::fuzz::BytesAsFile file(".wsrun", bytes, count);
-  try {
+  const ws::fuzz::BytesAsFile file(".wsrun", bytes);
+  ws::fuzz::accepts([&] {
     ws::prof::RunFileReader reader(file.path());
     ws::prof::Trace trace = reader.trace();
     reader.fill(trace);
@@ -15,7 +14,5 @@ FUZZ_TARGET(run_file) {
     reader.marks();
     reader.step_windows();
     reader.allocations();
-  } catch (const ws::Failure&) {
-  }
-  return 0;
+  });
 }

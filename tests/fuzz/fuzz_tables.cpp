@@ -6,7 +6,6 @@
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/ranks.h"
 #include "profiling/analysis/trace_stats.h"
-#include "profiling/base/failure.h"
 #include "profiling/trace/batch_codec.h"
 #include "tests/fuzz/fuzz_trace.h"
 
@@ -38,15 +37,7 @@ void print_tables(const prof::RunData& run) {
 
 FUZZ_TARGET(tables) {
   prof::RunData run;
-  try {
-    prof::append(run.trace, prof::decode_batch({reinterpret_cast<const char*>(bytes), count}));
-  } catch (const Failure&) {
-    return 0;
-  }
+  if (!fuzz::accepts([&] { prof::append(run.trace, prof::decode_batch(bytes)); })) return;
   fuzz::check_trace(run.trace);
-  try {
-    print_tables(run);
-  } catch (const Failure&) {  // a run may have nothing that a table needs
-  }
-  return 0;
+  fuzz::accepts([&] { print_tables(run); });  // a run may have nothing that a table needs
 }

@@ -40,10 +40,9 @@ inline void check_trace(const prof::Trace& trace) {
 
 class BytesAsFile {
  public:
-  BytesAsFile(const char* ending, const uint8_t* bytes, size_t count)
+  explicit BytesAsFile(const char* ending, std::string_view bytes = {})
       : path_((std::filesystem::temp_directory_path() / ("fuzz_" + std::to_string(getpid()) + ending)).string()) {
-    std::ofstream(path_, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes), static_cast<std::streamsize>(count));
+    std::ofstream(path_, std::ios::binary) << bytes;
   }
   ~BytesAsFile() {
     std::error_code ignored;

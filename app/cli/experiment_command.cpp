@@ -168,7 +168,7 @@ int watch_experiment(const ExperimentArguments& a, RemoteRun& run, const std::st
   return end.exit_status.value_or(kFailed);
 }
 
-int run_experiment_there(const ExperimentArguments& a, const ExperimentSpec& spec) {
+int run_experiment_there(ExperimentArguments a, const ExperimentSpec& spec) {
   RemoteLink link(a.remote.address());
   const std::string name = RemoteRun::new_name(spec.name);
   const std::string folder = folder_for(a, spec);
@@ -204,7 +204,7 @@ int run_experiment(const ExperimentArguments& a) {
 
 int attach_experiment(const AttachedJob& job) {
   ExperimentArguments a;
-  a.remote.at_interrupt = job.at_interrupt;
+  a.remote = job.remote;
   std::optional<ExperimentFolder> owned;
   if (!job.folder.empty()) owned.emplace(job.folder);
   ProgressLine line(stderr);

@@ -151,11 +151,11 @@ std::optional<LabResult> watch_lab(const LabArguments& a, app::RemoteRun& run, L
   if (!whole) throw Failure("The sweep on " + run.link().address().place() + " ended without a result.");
   if (a.torch)
     for (const LabPoint& point : whole->points) lines.point(point);
-  if (!a.run_file.empty() && !end.files.empty()) fetch(run, {{"file", run.name() + ".wsrun"}}, a.run_file, line);
+  if (!a.run_file.empty() && !end.files.empty()) fetch(run, {{"file", run.name() + ".wsrun"}}, a.run_file, line, a.remote.found);
   return whole;
 }
 
-std::optional<LabResult> run_lab_there(const LabArguments& a, const LabSpec& spec, LabLines& lines) {
+std::optional<LabResult> run_lab_there(LabArguments a, const LabSpec& spec, LabLines& lines) {
   app::RemoteLink link(a.remote.address(a.run_file));
   const std::string name = app::RemoteRun::new_name("lab-" + std::string(to_string(spec.operation)));
   app::RemoteRun::start(link, name,
@@ -220,7 +220,7 @@ int run_lab(const LabArguments& a) {
 
 int attach_lab(const AttachedJob& job) {
   LabArguments a;
-  a.run_file = job.run_file, a.remote.at_interrupt = job.at_interrupt;
+  a.run_file = job.run_file, a.remote = job.remote;
   const JsonInput request(job.request, "The sweep");
   a.torch = request.at("torch").flag(false);
   LabLines lines(stdout, lab_spec_from_json(request.required("lab").value()));

@@ -102,7 +102,7 @@ std::string job_line(const JsonInput& row) {
   return row.at("run").text() + " · " + job.at("kind").text() + (title.empty() ? "" : " · " + title) + " · runs now";
 }
 
-int list_there(const RemoteArguments& remote, bool as_json) {
+int list_there(RemoteArguments remote, bool as_json) {
   app::RemoteLink link(remote.address());
   json there = link.ask({{"do", "hello"}});
   there.update(link.ask({{"do", "jobs"}}));

@@ -233,16 +233,18 @@ std::vector<std::string> fetch_recorded(const RecordArguments& a, app::RemoteRun
     const std::string suffix = file.starts_with(run.name() + ".") ? file.substr(run.name().size()) : "";
     if (!app::is_plain_name(file) || suffix.empty()) throw Failure("The other machine named a file that does not "
                                                                    "belong to this recording.");
-    paths.push_back(suffix == ".wsrun" ? a.out : (out.parent_path() / (out.stem().string() + suffix)).string());
-    fetch(run, {{"file", file}}, paths.back(), line);
+    const bool first = suffix == ".wsrun";
+    paths.push_back(first ? a.out : unused_name((out.parent_path() / (out.stem().string() + suffix)).string()));
+    fetch(run, {{"file", file}}, paths.back(), line, first ? a.remote.found : FoundFile());
   }
   return paths;
 }
 
 // With --serve, the recording runs as on another machine, but here, so that windows and
 // other terminals can come and go.
-app::RemoteAddress machine_of(const RecordArguments& a) {
-  return a.serve ? app::parse_remote("pipe:exec '" + program_file().string() + "' serve") : a.remote.address(a.out);
+app::RemoteAddress machine_of(RecordArguments& a) {
+  if (a.serve) a.remote.on = "pipe:exec '" + program_file().string() + "' serve";
+  return a.remote.address(a.out);
 }
 
 // Shows a recording on another machine until it ends or is left. Copies its files here, if a.out names one.
@@ -264,7 +266,7 @@ int watch_recording(const RecordArguments& a, app::RemoteRun& run, ProgressLine&
   return *end.exit_status;
 }
 
-int record_there(const RecordArguments& a) {
+int record_there(RecordArguments& a) {
   const prof::RecordOptions options = options_of(a);  // reports wrong options before anything starts
   app::RemoteLink link(machine_of(a));
   const std::string name = app::RemoteRun::new_name(std::filesystem::path(a.command[0]).filename().string());
@@ -312,7 +314,7 @@ int record(RecordArguments a) {
 
 int attach_recording(const AttachedJob& job) {
   RecordArguments a;
-  a.out = job.run_file, a.remote.at_interrupt = job.at_interrupt;
+  a.out = job.run_file, a.remote = job.remote;
   a.counters = JsonInput(job.request, "").at("counters").flag(false);
   a.command = {"the program"};
   ProgressLine line(stderr);

@@ -31,7 +31,7 @@ const std::map<std::string, int (*)(const AttachedJob&)> kAttach{{"train", attac
                                                                  {"lab", attach_lab},
                                                                  {"torch", attach_torch}};
 
-int attach(const AttachArguments& a) {
+int attach(AttachArguments a) {
   if (a.job.empty())
     throw UsageError("attach: name the job with --job; warpsight list --on " + shell_word(a.remote.on) + " shows the jobs there");
   app::RemoteLink link(a.remote.address(a.run_file));
@@ -44,7 +44,7 @@ int attach(const AttachArguments& a) {
   if (!a.folder.empty() && kind != "experiment")
     throw UsageError("--out: only an experiment has a folder of results; use --run");
   app::RemoteRun run(link, a.job, false);
-  return show->second({run, request, a.run_file, a.folder, a.remote.at_interrupt});
+  return show->second({run, request, a.run_file, a.folder, a.remote});
 }
 
 struct InstallArguments {
@@ -52,7 +52,7 @@ struct InstallArguments {
   bool yes = false;
 };
 
-int install(const InstallArguments& a) {
+int install(InstallArguments a) {
   const app::ServerCopy copy(a.remote.address(), program_file().string());
   if (!a.yes) {
     if (isatty(STDIN_FILENO) == 0) throw UsageError("no terminal to ask on: add --yes");

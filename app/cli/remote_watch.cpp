@@ -79,8 +79,8 @@ void RemoteArguments::add_interrupt_to(CLI::App& command) {
       ->check(CLI::IsMember({"ask", "stop", "leave"}));
 }
 
-app::RemoteAddress RemoteArguments::address(const std::string& copy) const {
-  if (!copy.empty()) prof::check_run_file(copy);
+app::RemoteAddress RemoteArguments::address(const std::string& copy) {
+  if (!copy.empty()) found = prof::check_run_file(copy);
   try {
     return app::parse_remote(on);
   } catch (const Failure& failure) {
@@ -121,7 +121,7 @@ RemoteOutcome watch(app::RemoteRun& run, ProgressLine& line, const WatchOptions&
   return outcome;
 }
 
-void fetch(app::RemoteRun& run, const json& what, const std::string& path, ProgressLine& line) {
+void fetch(app::RemoteRun& run, const json& what, const std::string& path, ProgressLine& line, const std::optional<FoundFile>& found) {
   auto said = std::chrono::steady_clock::now();
   const auto progress = [&](uint64_t bytes) {
     if (std::chrono::steady_clock::now() - said < std::chrono::seconds(2)) return !interrupted();
@@ -130,7 +130,7 @@ void fetch(app::RemoteRun& run, const json& what, const std::string& path, Progr
     return !interrupted();
   };
   try {
-    app::fetch_file(run.link(), what, path, progress);
+    app::fetch_file(run.link(), what, path, progress, found);
   } catch (const Failure& failure) {
     throw Failure(std::string(failure.what()) + "\nThe file is kept there. To copy it again: warpsight attach " +
                   run.link().address().text() + " --job " + run.name() +

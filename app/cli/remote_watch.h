@@ -3,23 +3,26 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/cli/commands.h"
 #include "app/cli/progress_line.h"
 #include "app/core/remote/job_folder.h"
 #include "app/core/remote/remote_run.h"
+#include "profiling/base/file_identity.h"
 
 namespace ws::cli {
 
 // --on and its options, which several commands share.
 struct RemoteArguments {
   std::string on, at_interrupt = "ask";
+  std::optional<FoundFile> found;  // what the copy may replace, once address() has looked
 
   void add_to(CLI::App& command);
   void add_interrupt_to(CLI::App& command);
   // `copy`: the file here that the result is copied to, or empty. It fails now, not after hours of work there.
-  app::RemoteAddress address(const std::string& copy = {}) const;  // throws UsageError, and Failure for the copy
+  app::RemoteAddress address(const std::string& copy = {});  // throws UsageError, and Failure for the copy
 };
 
 // How a watched job ended.
@@ -45,7 +48,7 @@ struct AttachedJob {
   app::RemoteRun& run;
   const nlohmann::json& request;  // what started it
   std::string run_file, folder;   // copies for this machine; empty: none
-  std::string at_interrupt;
+  RemoteArguments remote;
 };
 int attach_training(const AttachedJob& job);
 int attach_recording(const AttachedJob& job);
@@ -53,8 +56,9 @@ int attach_experiment(const AttachedJob& job);
 int attach_lab(const AttachedJob& job);
 int attach_torch(const AttachedJob& job);
 
-// Copies a file of a remote run to this machine and shows the progress. Throws Failure that says how to try again.
-void fetch(app::RemoteRun& run, const nlohmann::json& what, const std::string& path, ProgressLine& line);
+// Copies a file of a remote run to this machine and shows the progress. `found`: see RemoteArguments; without it any file is
+// replaced. Throws Failure that says how to try again.
+void fetch(app::RemoteRun& run, const nlohmann::json& what, const std::string& path, ProgressLine& line, const std::optional<FoundFile>& found = {});
 
 // Prints what `command` prints on the other machine about a run such as "ssh://host:a.wsrun". Returns its exit code.
 int print_from_there(const std::string& source, const std::string& command, const std::vector<std::string>& options);

@@ -21,17 +21,17 @@ struct TorchArguments {
 };
 
 // Shows PyTorch on another machine until it ends or is left. Copies the run file here, if `out` names one.
-int watch_torch(app::RemoteRun& run, const std::string& at_interrupt, const std::string& out, ProgressLine& line) {
-  const RemoteOutcome end = watch(run, line, {.at_interrupt = at_interrupt});
+int watch_torch(app::RemoteRun& run, const RemoteArguments& remote, const std::string& out, ProgressLine& line) {
+  const RemoteOutcome end = watch(run, line, {.at_interrupt = remote.at_interrupt});
   if (end.left) return kDone;
   if (end.exit_status != 0) return kFailed;
   if (out.empty()) return kDone;
-  fetch(run, {{"file", run.name() + ".wsrun"}}, out, line);
+  fetch(run, {{"file", run.name() + ".wsrun"}}, out, line, remote.found);
   std::printf("%s\n", out.c_str());
   return kDone;
 }
 
-int run_torch_there(const TorchArguments& a) {
+int run_torch_there(TorchArguments a) {
   app::RemoteLink link(a.remote.address(a.out));
   const std::string name = app::RemoteRun::new_name("pytorch");
   app::RemoteRun::start(link, name,
@@ -39,7 +39,7 @@ int run_torch_there(const TorchArguments& a) {
   app::RemoteRun run(link, name, false);
   ProgressLine line(stderr);
   line.say("runs on " + link.address().place() + " as " + name);
-  return watch_torch(run, a.remote.at_interrupt, a.out, line);
+  return watch_torch(run, a.remote, a.out, line);
 }
 
 int run_torch(TorchArguments a) {
@@ -60,7 +60,7 @@ int run_torch(TorchArguments a) {
 
 int attach_torch(const AttachedJob& job) {
   ProgressLine line(stderr);
-  return watch_torch(job.run, job.at_interrupt, job.run_file, line);
+  return watch_torch(job.run, job.remote, job.run_file, line);
 }
 
 Run add_torch(CLI::App& program) {

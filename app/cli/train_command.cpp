@@ -229,7 +229,7 @@ std::string fetch_files(const TrainArguments& a, app::RemoteRun& run, const std:
   const std::string name = run.name() + ".wsrun";
   const std::string path = !a.run_file.empty() ? a.run_file : folder.empty() ? "" : folder + "/" + name;
   if (path.empty()) return path;
-  fetch(run, {{"file", name}}, path, line);
+  fetch(run, {{"file", name}}, path, line, a.remote.found);
   if (!folder.empty())
     fetch(run, {{"run", run.name()}, {"file", "checkpoint.wsck"}}, app::TrainingFolder::checkpoint_path(folder), line);
   return path;
@@ -244,7 +244,7 @@ int watch_training(const TrainArguments& a, app::RemoteRun& run, const std::stri
       {.at_interrupt = a.remote.at_interrupt, .each = [&](const app::RemoteUpdate& news) { folder.add(news.run); }});
   if (end.left) return kDone;
   if (end.summary && end.summary->status == RunStatus::Failed) throw Failure(place + ": " + end.summary->message);
-  if (!end.summary && !a.run_file.empty()) fetch(run, {{"file", run.name() + ".wsrun"}}, a.run_file, line);
+  if (!end.summary && !a.run_file.empty()) fetch(run, {{"file", run.name() + ".wsrun"}}, a.run_file, line, a.remote.found);
   if (!end.summary)
     throw Failure("The training there was killed. The written part is kept there.");
   folder.finish(*end.summary, end.account);
@@ -254,7 +254,7 @@ int watch_training(const TrainArguments& a, app::RemoteRun& run, const std::stri
   return say_end(a, *end.summary, end.account, conclusion(*end.summary, end.account, folder.path()), line);
 }
 
-int train_there(const TrainArguments& a) {
+int train_there(TrainArguments& a) {
   if (a.resume) throw UsageError("--resume continues a training on this machine; leave out --on");
   if (a.spec.source.empty()) throw UsageError("name a preset or a JSON file; presets are listed by: warpsight list presets");
   const RunSpec spec = a.spec.asked();
@@ -370,7 +370,7 @@ app::RecorderOptions recorder_options(const TrainArguments& a, const RankProcess
   if (leads && a.run_file.empty() && record.trace.level != prof::TraceLevel::Off)
     std::fprintf(stderr, "The trace is not kept: name a run file with --run FILE.\n");
   record.path = leads ? a.run_file : traces(a) ? file_of_rank(a.run_file, ranks->rank()) : "";
-  if (!record.path.empty()) check_run_name(record.path), prof::check_run_file(record.path);
+  if (!record.path.empty()) check_run_name(record.path), record.found = prof::check_run_file(record.path);
   // To measure the cost of tracing. The transfers of processes are matched one by one, so none may be missing.
   record.trace.untraced_share = ranks ? 0 : 0.03;
   record.keep_traces = false;
@@ -447,7 +447,7 @@ int train(TrainArguments a) {
 
 int attach_training(const AttachedJob& job) {
   TrainArguments a;
-  a.run_file = job.run_file, a.remote.at_interrupt = job.at_interrupt;
+  a.run_file = job.run_file, a.remote = job.remote;
   ProgressLine line(stdout);
   return watch_training(a, job.run, "", line);
 }

@@ -66,6 +66,10 @@ class OldLog {
   bool kept_ = true;
 };
 
+void must_be_found(const std::string& path, const std::optional<FoundFile>& found) {
+  if (found && FoundFile::at(path) != *found) fail(path, "another file took this name meanwhile, and stays; choose another name");
+}
+
 bool is_special(const std::string& path) {
   std::error_code none;
   const fs::file_status found = fs::status(path, none);
@@ -127,13 +131,15 @@ void check_writable(const std::string& path) {
 
 bool is_part(const std::string& path) { return fs::path(path).filename().string().starts_with(kPart); }
 
-void replace_file(const std::string& path, const std::function<void(const std::string& part)>& write) {
+void replace_file(const std::string& path, const std::function<void(const std::string& part)>& write, const std::optional<FoundFile>& found) {
   const std::string part = part_of(path);
   remove_part(part);
   try {
+    must_be_found(path, found);  // before the work, and again after it
     write(part);
     // Otherwise a power cut could leave the name with an empty file.
     SyncedFile(part, SyncedFile::Begin::AtEnd).close();
+    must_be_found(path, found);
   } catch (const std::exception& problem) {
     remove_part(part);
     std::string said = problem.what();
@@ -151,10 +157,10 @@ void replace_file(const std::string& path, const std::function<void(const std::s
   fail(path, error.message());
 }
 
-void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write) {
+void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write, const std::optional<FoundFile>& found) {
   const std::string target = file_to_write(path);
   const Ownership owned(target);
-  replace_file(target, write);
+  replace_file(target, write, found);
 }
 
 void remove_part_of(const std::string& path) { remove_part(part_of(link_target(path))); }

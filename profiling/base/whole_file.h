@@ -2,8 +2,11 @@
 // renamed.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "profiling/base/file_identity.h"
 
 namespace ws::prof {
 
@@ -25,10 +28,11 @@ class SyncedFile {
 };
 
 // `write` gets the temporary name, which has the same ending as `path`. If it throws, the old file at `path` stays.
-// Throws Failure if another process writes the same file.
-void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write);
+// Throws Failure if another process writes the same file, or if `path` has another file than the one found at the beginning of the
+// work: a file that came meanwhile stays. Without `found`, any file is replaced.
+void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write, const std::optional<FoundFile>& found = {});
 // Like write_whole_file(), for a file that the caller has already claimed.
-void replace_file(const std::string& path, const std::function<void(const std::string& part)>& write);
+void replace_file(const std::string& path, const std::function<void(const std::string& part)>& write, const std::optional<FoundFile>& found = {});
 // Removes the temporary file that an interrupted write left beside `path`.
 void remove_part_of(const std::string& path);
 void write_whole(const std::string& path, std::string_view text);  // pipes and devices are written directly

@@ -107,9 +107,9 @@ void export_to(const RunData& run, const std::string& path) {
 
 }  // namespace
 
-void export_run(const RunData& run, const std::string& path) {
+void export_run(const RunData& run, const std::string& path, const std::optional<FoundFile>& found) {
   if (path.ends_with(".wsrun")) check_run_file(path);
-  write_whole_file(path, [&](const std::string& part) { export_to(run, part); });
+  write_whole_file(path, [&](const std::string& part) { export_to(run, part); }, found);
 }
 
 void finish_run_file(RunFileWriter& writer, const RunData& run) {

@@ -8,6 +8,7 @@
 //   *.speedscope.json, *.collapsed: sampled host stacks (writing only)
 #pragma once
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,8 @@ constexpr std::array<std::string_view, 10> kReadEndings{
     ".wsrun", ".json", ".json.gz", ".sqlite", ".db", ".csv", ".pickle", ".pkl", ".perfetto-trace", ".pftrace"};
 
 RunData import_run(const std::string& path);                   // with all spans; throws Failure
-void export_run(const RunData& run, const std::string& path);  // throws Failure
+// `found` is as for write_whole_file(). Throws Failure.
+void export_run(const RunData& run, const std::string& path, const std::optional<FoundFile>& found = {});
 // Writes what a run has beside its trace, and completes the file.
 void finish_run_file(RunFileWriter& writer, const RunData& run);
 // Throws Failure if `to` is its source. Returns the parts of the source that could not be read.

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/file_identity.h"
 #include "profiling/trace/run_data.h"
 #include "profiling/trace/trace_batch.h"
 
@@ -25,8 +27,9 @@ class RunFileMoved : public Failure {
 // Calls may come from several threads. If the program is killed, only the data since the last flush() is lost.
 class RunFileWriter {
  public:
-  // Replaces the file. `owner`: the process that others read in messages, see Ownership; empty: this one.
-  RunFileWriter(const std::string& path, const RunSummary& summary, const std::string& owner = "");
+  // Replaces the file; with `found`, only the one that check_run_file() found. `owner`: the process that others read in messages,
+  // see Ownership; empty: this one.
+  RunFileWriter(const std::string& path, const RunSummary& summary, const std::string& owner = "", const std::optional<FoundFile>& found = {});
   ~RunFileWriter();  // calls finish(), does not throw
 
   void set_summary(const RunSummary& summary);
@@ -75,8 +78,8 @@ class RunFileReader {
 };
 
 // Throws Failure if the file cannot be written, or if it holds something else than a run: such a file is never replaced.
-// Writers check this themselves; call it before the work whose run goes there.
-void check_run_file(const std::string& path);
+// Writers check this themselves; call it before the work whose run goes there. Returns the file that may be replaced.
+FoundFile check_run_file(const std::string& path);
 
 RunSummary read_run_summary(const std::string& path);
 // Name, tags and notes can be changed at any time, even while the file is being written.

@@ -218,12 +218,12 @@ std::string make_file(const std::string& path, const RunSummary& summary) {
 
 // Creates the file under another name and renames it: a program that is killed meanwhile leaves no broken file, and none that
 // does not say what it is.
-Database create(const std::string& path, const RunSummary& summary) {
+Database create(const std::string& path, const RunSummary& summary, const std::optional<FoundFile>& found) {
   std::string made;
   if (is_part(path))
     made = make_file(path, summary);
   else
-    replace_file(path, [&](const std::string& part) { made = make_file(part, summary); });
+    replace_file(path, [&](const std::string& part) { made = make_file(part, summary); }, found);
   Database db(path, Database::Mode::Update);
   if (db.log_name() != made) fail_as_moved(path);  // another file was moved here since
   db.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
@@ -248,20 +248,21 @@ std::string path_for_run(const std::string& wanted) {
 
 }  // namespace
 
-void check_run_file(const std::string& path) {
+FoundFile check_run_file(const std::string& path) {
   check_writable(path);
   file_to_write(path);
   std::ifstream file(path, std::ios::binary);
   const bool holds_something = file && file.peek() != std::ifstream::traits_type::eof();
   if (holds_something && !holds_run(file))
     throw Failure(path + ": cannot be written: a file that is no run file has this name, and is not replaced");
+  return FoundFile::at(path);
 }
 
 struct RunFileWriter::Impl {
-  Impl(const std::string& wanted, const RunSummary& first, const std::string& owner)
+  Impl(const std::string& wanted, const RunSummary& first, const std::string& owner, const std::optional<FoundFile>& found)
       : path(path_for_run(wanted)),
         owned(is_part(path) ? nullptr : std::make_unique<Ownership>(path, kWriter, owner)),
-        db(create(path, first)),
+        db(create(path, first, found)),
         keeper(std::in_place, path),
         saver(std::in_place, db) {
     if (owned) owned->say(db.log_name());
@@ -401,8 +402,8 @@ struct RunFileWriter::Impl {
   bool finished = false;
 };
 
-RunFileWriter::RunFileWriter(const std::string& path, const RunSummary& summary, const std::string& owner)
-    : impl_(std::make_unique<Impl>(path, summary, owner)) {
+RunFileWriter::RunFileWriter(const std::string& path, const RunSummary& summary, const std::string& owner, const std::optional<FoundFile>& found)
+    : impl_(std::make_unique<Impl>(path, summary, owner, found)) {
   impl_->held.backed = true;
   impl_->summary = summary;
   impl_->flush();

@@ -45,8 +45,8 @@ prof::RunSummary first_summary(const lab::LabSpec& spec) {
 // program loses at most a second.
 class Recorder final : public lab::LabSink {
  public:
-  Recorder(const lab::LabSpec& spec, const std::string& path, lab::LabSink& sink, const LeftSweep& left)
-      : sink_(sink), summary_(first_summary(spec)), writer_(path, summary_) {
+  Recorder(const lab::LabSpec& spec, const std::string& path, lab::LabSink& sink, const LeftSweep& left, const std::optional<FoundFile>& found)
+      : sink_(sink), summary_(first_summary(spec)), writer_(path, summary_, "", found) {
     partial_.spec = spec;
     if (!left.points.empty()) keep_left(left);
     prof::CollectorOptions options{.gpu = prof::cupti_gpu_source(), .level = prof::TraceLevel::Full};
@@ -182,10 +182,12 @@ lab::KernelChecks check_kernels(lab::LabSpec spec, const std::atomic<bool>& canc
 }  // namespace
 
 lab::LabResult run_sweep(const lab::LabSpec& spec, const std::string& path, const std::atomic<bool>& cancel, lab::LabSink& sink) {
+  std::optional<FoundFile> found;  // the check of kernels takes a while
+  if (!path.empty()) found = prof::check_run_file(path);
   lab::KernelChecks checks = check_kernels(spec, cancel, sink);
   if (path.empty()) return lab::run_lab(spec, cancel, sink, {}, std::move(checks));
   LeftSweep left = left_sweep(spec, path).value_or(LeftSweep{});
-  Recorder recorder(spec, path, sink, left);
+  Recorder recorder(spec, path, sink, left, found);
   try {
     lab::LabResult result = lab::run_lab(spec, cancel, recorder, std::move(left.points), std::move(checks));
     recorder.finish(result, result.cancelled ? "stopped" : "finished");

@@ -90,8 +90,8 @@ void fetch_part(RemoteLink& link, json what, const std::string& part, const std:
 
 }  // namespace
 
-void fetch_file(RemoteLink& link, json what, const std::string& path, const std::function<bool(uint64_t)>& progress) {
-  prof::write_whole_file(path, [&](const std::string& part) { fetch_part(link, what, part, progress); });
+void fetch_file(RemoteLink& link, json what, const std::string& path, const std::function<bool(uint64_t)>& progress, const std::optional<FoundFile>& found) {
+  prof::write_whole_file(path, [&](const std::string& part) { fetch_part(link, what, part, progress); }, found);
 }
 
 }  // namespace ws::app

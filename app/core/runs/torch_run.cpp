@@ -326,7 +326,7 @@ void write_torch_data(const RunSpec& spec, const std::string& path) {
   write_text(folder / "run.json", spec_text(spec, 1));
 }
 
-void merge_torch_run(const TorchRequest& request, const std::string& folder, const std::string& recorded) {
+void merge_torch_run(const TorchRequest& request, const std::string& folder, const std::string& recorded, const std::optional<FoundFile>& found) {
   prof::RunData run;
   if (!recorded.empty() && fs::exists(recorded)) run = prof::import_run(recorded);
   run.metrics.clear();
@@ -335,13 +335,14 @@ void merge_torch_run(const TorchRequest& request, const std::string& folder, con
   read_metrics(fs::path(folder) / "metrics.csv", run);
   const json measured = read_output(fs::path(folder) / "summary.json");
   fill_summary(run, request, JsonInput(measured, "summary.json"));
-  prof::export_run(run, fs::absolute(request.out).string());
+  prof::export_run(run, fs::absolute(request.out).string(), found);
 }
 
 void run_torch(const TorchRequest& request, const TorchTools& tools, const std::atomic<bool>& cancel,
                const std::function<void(const std::string&)>& said) {
   if (!tools.problem.empty()) throw Failure(tools.problem);
-  if (request.out.ends_with(".wsrun")) prof::check_run_file(request.out);
+  std::optional<FoundFile> found;
+  if (request.out.ends_with(".wsrun")) found = prof::check_run_file(request.out);
   const Ownership claim(prof::file_to_write(request.out), kMaker);
   const TemporaryFolder place;
   write_torch_data(request.spec, (place.path() / "data").string());
@@ -359,7 +360,7 @@ void run_torch(const TorchRequest& request, const TorchTools& tools, const std::
   if (result.status != 0)
     throw Failure("PyTorch's run failed (exit status " + std::to_string(result.status) +
                   "): " + last_line(result.text));
-  merge_torch_run(request, (place.path() / "out").string(), recorded);
+  merge_torch_run(request, (place.path() / "out").string(), recorded, found);
 }
 
 lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, const std::atomic<bool>& cancel,

@@ -3,10 +3,12 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/plan/run_spec.h"
+#include "profiling/base/file_identity.h"
 
 namespace ws::lab {
 struct LabSpec;
@@ -46,6 +48,6 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
 // Writes the input of the script: choices, shapes, rows, first weights, the order of rows in each epoch.
 void write_torch_data(const RunSpec& spec, const std::string& folder);
 // Merges the output of the script and the trace of `recorded` (may be empty) into one run file.
-void merge_torch_run(const TorchRequest& request, const std::string& folder, const std::string& recorded);
+void merge_torch_run(const TorchRequest& request, const std::string& folder, const std::string& recorded, const std::optional<FoundFile>& found = {});
 
 }  // namespace ws::app

@@ -201,7 +201,7 @@ struct TracedTraining::Impl final : TrainSink {
 
   void open_file() {
     try {
-      writer.open(options.path);
+      writer.open(options.path, options.found);
     } catch (const std::exception& problem) {
       if (!options.may_go_unkept) throw;
       file_problem = problem.what();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/train/trainer.h"
+#include "profiling/base/file_identity.h"
 #include "profiling/collectors/collector.h"
 #include "profiling/trace/run_data.h"
 
@@ -16,6 +17,7 @@ namespace ws::app {
 
 struct RecorderOptions {
   std::string path;  // the .wsrun to write, once the training is accepted; empty if none
+  std::optional<FoundFile> found;  // the file that it may replace, as check_run_file() returns it; nullopt: any run file
   bool may_go_unkept = false;  // a failed write of the file neither stops nor fails the training
   std::string title;
   prof::CollectorOptions trace{.level = prof::TraceLevel::Off};

@@ -71,7 +71,7 @@ void TrainingWriter::keep_kernels(const Plan& plan) {
         summary_.extra[prof::kSourceKey + choice.name()] = op.own.text;
 }
 
-void TrainingWriter::open(const std::string& path) { file_.emplace(path, summary_); }
+void TrainingWriter::open(const std::string& path, const std::optional<FoundFile>& found) { file_.emplace(path, summary_, "", found); }
 
 void TrainingWriter::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
                          const std::vector<Change>& changes) {

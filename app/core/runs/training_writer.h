@@ -19,8 +19,9 @@ class TrainingWriter {
   void keep_rank(const LaunchedRank& self, int64_t origin_ns) { prof::keep_origin(summary_, self, origin_ns); }
   // Keeps the versions and texts of a person's kernels in the plan. They are part of the run.
   void keep_kernels(const Plan& plan);
-  void open(const std::string& path);  // writes the run file from now on; throws Failure
-  void close() { file_.reset(); }      // keeps only the figures
+  // Writes the run file from now on; `found` is as for RunFileWriter. Throws Failure.
+  void open(const std::string& path, const std::optional<FoundFile>& found = {});
+  void close() { file_.reset(); }  // keeps only the figures
 
   void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
            const std::vector<Change>& changes);

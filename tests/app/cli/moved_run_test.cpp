@@ -1,4 +1,5 @@
-// Somebody moves a run over the file that `record` or `train` is writing: it stays as it is, byte for byte, whatever ends next.
+// Somebody moves a run over the file that `record` or `train` is writing, or will copy from another machine: it stays as it is,
+// byte for byte, whatever ends next.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -71,6 +72,28 @@ class MovedRun : public ::testing::Test {
     return end_of(record);
   }
   void move_over(const std::string& name) { fs::rename(good_, name); }
+  // The command works on another machine, which here is a folder, until `printed` was printed, and is interrupted.
+  int work_there(std::vector<std::string> words, const std::string& printed) {
+    words.insert(words.begin(), WARPSIGHT_CLI);
+    words.insert(words.begin() + 2, {"--on", "pipe:exec " WARPSIGHT_CLI " serve --folder " + (folder_ / "there").string(), "--run", run_});
+    Process command(words, Process::Output::CapturedWithErrors);
+    std::string first;
+    while (first.find(printed) == first.npos) {
+      const auto more = command.output(1000);
+      if (!more) break;
+      first += *more;
+    }
+    move_over(run_);
+    command.signal(SIGINT);
+    const int ended = end_of(command);
+    said_ = first + said_;
+    return ended;
+  }
+  void expect_to_stay_beside_the_copy() {
+    expect_unchanged(run_);
+    EXPECT_NE(said_.find("live.wsrun: cannot be written: another file took this name meanwhile"), std::string::npos) << said_;
+    EXPECT_NE(said_.find("To copy it again: warpsight attach"), std::string::npos) << said_;
+  }
   void expect_unchanged(const std::string& name) {
     EXPECT_EQ(bytes(name) == before_, true) << said_;
     prof::RunFileReader reader(name);
@@ -177,6 +200,29 @@ TEST_F(MovedRun, WhileItTrains) {
   expect_unchanged(run_);
   EXPECT_NE(said_.find("was moved, deleted or replaced"), std::string::npos) << said_;
   EXPECT_FALSE(fs::exists(run_ + ".wsck")) << "weights of another training";
+}
+
+TEST_F(MovedRun, WhileItTrainsElsewhere) {
+  make_good("finished");
+  EXPECT_EQ(work_there({"train", "iris", "--set", "exec.device=cpu", "--set", "train.epochs=100000000", "--set", "train.eval_every=0", "--no-output"}, "epoch"), 1);
+  expect_to_stay_beside_the_copy();
+}
+
+TEST_F(MovedRun, WhileAProgramIsRecordedElsewhere) {
+  make_good("finished");
+  EXPECT_EQ(work_there({"record", "--library", "-", "--live", "--", RECORDED_PROGRAM, "3000"}, "steps"), 1);
+  expect_to_stay_beside_the_copy();
+}
+
+// An earlier run of this name is replaced, as it was asked for.
+TEST_F(MovedRun, AnEarlierRunIsStillReplacedFromElsewhere) {
+  make_good("finished");
+  move_over(run_);
+  Process train({WARPSIGHT_CLI, "train", "iris", "--set", "exec.device=cpu", "--set", "train.epochs=1", "--no-output", "--run", run_, "--on",
+                 "pipe:exec " WARPSIGHT_CLI " serve --folder " + (folder_ / "there").string()},
+                Process::Output::CapturedWithErrors);
+  EXPECT_EQ(end_of(train), 0) << said_;
+  EXPECT_NE(prof::read_run_summary(run_).name, "good");
 }
 
 }  // namespace

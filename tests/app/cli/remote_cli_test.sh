@@ -102,6 +102,10 @@ touch enough; wait $one; code=$?; wait $client; own=$?
 check "to the other watchers, and to the program, nothing happened" '[[ $code == 4 && $own == 4 ]] && grep -q "^line 1$" one.txt && diff <(grep "^line" one.txt) <(grep "^line" served.txt) >/dev/null'
 check "its file is here" 'cmp -s served.wsrun "served/$job.wsrun"'
 
+echo mine >mine.wsrun
+"$program" record --serve --library /no/library --run mine.wsrun -- true >out.txt 2>err.txt
+check "a file that is no run is not replaced" '[[ $? == 1 && $(<mine.wsrun) == mine && $(ls served/.jobs | wc -l) == 1 ]] && grep -q "mine.wsrun: cannot be written: a file that is no run" err.txt'
+
 # Programs that a person starts in a shell of their own: each is a job, and its children are in it. One ends before it is one.
 if [[ -e "$(dirname "$program")/libwarpsight_inject.so" ]]; then
 cat >train.py <<'PY'

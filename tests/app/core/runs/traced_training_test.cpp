@@ -69,6 +69,27 @@ TEST_F(Recording, TheInboxGetsEverythingOnce) {
   EXPECT_EQ(summary->steps, result.get().steps);
 }
 
+// The data was read for a while, and somebody made a run of the name meanwhile.
+TEST_F(Recording, ARunThatCameBeforeTheFirstStepStays) {
+  RecorderOptions options;
+  options.path = path("a.wsrun");
+  for (const bool earlier : {false, true}) {
+    options.found = prof::check_run_file(options.path);
+    EXPECT_EQ(options.found->identity.known(), earlier);
+    fs::remove(options.path);
+    prof::RunSummary summary;
+    summary.name = earlier ? "second" : "first";
+    prof::RunFileWriter(options.path, summary).finish();
+    TracedTraining run(small_spec(), options);
+    const Summary ended = run.run(data_);
+    EXPECT_EQ(ended.status, RunStatus::Failed);
+    EXPECT_NE(ended.message.find("another file took this name meanwhile"), std::string::npos) << ended.message;
+    EXPECT_EQ(prof::read_run_summary(options.path).name, summary.name);
+  }
+  options.found = prof::check_run_file(options.path);
+  EXPECT_EQ(TracedTraining(small_spec(), options).run(data_).status, RunStatus::Finished);
+}
+
 TEST_F(Recording, TheRunFileHoldsLossesTraceAndSummary) {
   RecorderOptions options;
   options.path = path("a.wsrun");

@@ -109,6 +109,12 @@ def other_systems_get_a_sentence(python):
     for confstr, words in (("'glibc 2.17'", "this system has 2.17"), ("int(name)", "this system has another one")):  # musl: ValueError
         text = run(python, "-c", f"import os, warpsight.program as p\nos.confstr = lambda name: {confstr}\np.main()", fails=True)
         assert words in text and text.count("\n") == 1 and "Traceback" not in text, text
+    with tempfile.NamedTemporaryFile(delete=False) as program:  # a program for another processor
+        program.write(b"\x7fELF\x02\x01\x01" + bytes(9) + bytes([2, 0, 183, 0]) + bytes(44))
+    os.chmod(program.name, 0o755)
+    text = run(python, "-c", f"import warpsight.program as p\np.path = lambda: {program.name!r}\np.main()", fails=True)
+    os.remove(program.name)
+    assert "cannot be started: Exec format error. The wheel is for Linux on x86-64" in text and text.count("\n") == 1, text
 
 
 def in_one_environment(folder, wheel):

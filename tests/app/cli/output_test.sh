@@ -20,6 +20,10 @@ check "sql of a growing run" 'grep -q "live.wsrun: still being written by proces
 kill -INT $writer; wait $writer
 "$program" sql live.wsrun "select count(*) from losses" >/dev/null 2>err.txt; check "no line once it has ended" '[[ $? == 0 && ! -s err.txt ]]'
 
+# A query that never ends.
+timeout 60 "$program" sql r.wsrun --seconds 0.5 "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n" >out.txt 2>err.txt
+check "a query that never ends: 1 and one line" '[[ $? == 1 && ! -s out.txt && $(wc -l <err.txt) == 1 ]] && grep -q "took longer than 0.5 s and was stopped" err.txt'
+
 # Special files are never replaced.
 mkfifo pipe.wsrun
 "$program" "${short[@]}" --no-output --run pipe.wsrun >/dev/null 2>err.txt; check "a pipe is no run file" '[[ $? == 1 && -p pipe.wsrun ]] && grep -q "a pipe" err.txt'

@@ -140,6 +140,7 @@ SINGLE = {
     "gc-off": "import gc; gc.disable(); gc.freeze(); say(gc.isenabled())",
     "environment": "say(sorted(one for one in os.environ.items() if not one[0].startswith(('WARPSIGHT', 'CUDA_INJ', 'NVTX_INJ', 'PYTHONPATH'))))",
     "arguments": "say(sys.argv[1:])",
+    "descriptors": "def own(): return sorted(int(n) for n in os.listdir('/proc/self/fd'))\nsay(own()); time.sleep(0.3); say(own()); t = threading.Thread(target=lambda: say(own())); t.start(); t.join(); child(lambda: say(own()), True); work(files=2); say(own())",
     "session": "os.setsid() if os.getpid() != os.getpgrp() else None; work(files=2)",
     "nice": "os.nice(5); work(files=2)",
 }

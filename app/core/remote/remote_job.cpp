@@ -167,9 +167,24 @@ prof::RecordedProgram recorded_program(const JobFolder& job, const JsonInput& in
            .xray = in.at("xray").text()}};
 }
 
+// Once the program has been started, its request is only shown: keys and passwords do not stay on the disk or in lists of jobs.
+void keep_without_secrets(const JobFolder& job, const JsonInput& in) {
+  if (!in.at("command").there()) return;
+  json request = in.value();
+  if (in.at("keep_command").flag(true))
+    request["command"] = prof::without_secrets(words_of(in.at("command")));
+  else
+    request.erase("command"), request.erase("folder");
+  try {
+    prof::write_whole(job.file("job.json"), request.dump(-1, ' ', false, json::error_handler_t::replace));
+  } catch (const Failure&) {  // a full disk does not end the program; the folder is this user's alone
+  }
+}
+
 void record_job(const JobFolder& job, const JsonInput& in, JobSender& sender, const std::function<bool()>& interrupted) {
   JobRequests requests(job);
   prof::RecordedProgram program = recorded_program(job, in);
+  keep_without_secrets(job, in);
   say_now(job, kFollower, program.follower());
   const prof::IgnoreInterrupt ignore;
   constexpr milliseconds kStatusEvery{100};

@@ -92,12 +92,14 @@ cat >long.sh <<'SH'
 "$3" "$1" "$WARPSIGHT_RECORD_FILE"; i=0; until [ -e "$2" ]; do i=$((i + 1)); echo "line $i"; sleep 0.1; done; exit 4
 SH
 export WARPSIGHT_RUNS="$folder/served"
-"$program" record --serve --library /no/library --run served.wsrun -- sh "$folder/long.sh" "$folder/back.wsrun" "$folder/enough" "$leave_run" >served.txt 2>served.err & client=$!
+"$program" record --serve --library /no/library --run served.wsrun -- sh "$folder/long.sh" "$folder/back.wsrun" "$folder/enough" "$leave_run" --api-key topsecret7 >served.txt 2>served.err & client=$!
 until_true 'grep -qs "recorded as" served.err'; job=$(sed -n 's/.*--job \(2[0-9a-z.-]*\)$/\1/p' served.err)
 "$program" attach "pipe:exec $program serve" --job "$job" >one.txt 2>&1 & one=$!
 "$program" attach "pipe:exec $program serve" --job "$job" --at-interrupt leave >two.txt 2>&1 & two=$!
 until_true 'grep -qs "line 1" one.txt && grep -qs "line 1" two.txt'; kill -INT $two; wait $two; code=$?
 check "one comes and leaves" '[[ $code == 0 && -e "served/.jobs/$job/.owner" ]]'
+until_true '"$program" list --on "pipe:exec $program serve" | grep -q -- "--api-key •••"'
+check "a list of jobs shows no key, and none stays on the disk" '[[ -s "served/.jobs/$job/job.json" ]] && ! grep -rq topsecret7 served'
 touch enough; wait $one; code=$?; wait $client; own=$?
 check "to the other watchers, and to the program, nothing happened" '[[ $code == 4 && $own == 4 ]] && grep -q "^line 1$" one.txt && diff <(grep "^line" one.txt) <(grep "^line" served.txt) >/dev/null'
 check "its file is here" 'cmp -s served.wsrun "served/$job.wsrun"'

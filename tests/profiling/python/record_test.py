@@ -294,6 +294,16 @@ class Package(Recorded):
             logged = file.execute("SELECT step, loss FROM metrics ORDER BY loss").fetchall()
         self.assertEqual(logged, [(0, 3.0), (7, 4.0), (0, 7.0), (9, 9.0)], "the last value while a step lasts")
 
+    def test_each_logged_scalar_is_exported(self):
+        values = {"loss": 1.5, "val_loss": 2.5, "accuracy": 0.75, "lr": 0.125, "grad_norm": 3.5}
+        text = f"import warpsight\nfor i in range(20):\n    warpsight.step()\n    warpsight.log(i, **{values})\n"
+        done = self.record([PYTHON, self.write("p.py", text)], PYTHONPATH=PACKAGE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.run_plain([CLI, "convert", "r.wsrun", "r.json"])
+        with open(os.path.join(self.folder, "r.json"), encoding="utf-8") as file:
+            points = [(event["name"], *event["args"].values()) for event in json.load(file)["traceEvents"] if event["ph"] == "C"]
+        self.assertEqual({name: points.count((name, value)) for name, value in points}, {"loss": 20, "test loss": 20, "accuracy": 20, "lr": 20, "grad_norm": 20})
+
     def test_keys_and_passwords_are_not_kept(self):
         command = [PYTHON, self.write("p.py", "import warpsight; warpsight.log(begins=1)"), "--api-key", "topsecret7", "hf_AbCdEfGh0123456789"]
         self.record(command, PYTHONPATH=PACKAGE)

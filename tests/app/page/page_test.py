@@ -94,6 +94,50 @@ def numbers_equal_stats(chromium, files):
         assert not chromium.complaints(), chromium.complaints()
 
 
+def rows_equal(chromium, heading, asked, name, keys):
+    """The table has each row of `asked`, with the same numbers; `name`: its first cell."""
+    shown = sorted(table_of(chromium, heading), key=lambda row: (row["name"], float(row[keys[0]])))
+    asked = sorted(asked, key=lambda row: (name(row), row[keys[0]]))
+    assert [row["name"] for row in shown] == [name(row) for row in asked] != [], (heading, shown)
+    for one, row in zip(shown, asked):
+        for key in keys:
+            same(one.get(key), row[key], (heading, name(row), key))
+
+
+def modules_and_ranks_equal_stats(chromium, of_modules, of_ranks):
+    run("report", "--interactive", of_modules, "--out", "modules.html")
+    chromium.open("modules.html")
+    open_tab(chromium, "Modules")
+    rows_equal(chromium, "Modules", as_json("stats", of_modules, "--by", "module")["modules"], lambda row: row["module"],
+               ("forward_us", "backward_us", "other_us", "host_us", "kernels", "peak_bytes"))
+    for file in of_ranks:
+        run("report", "--interactive", file, "--out", "ranks.html")
+        chromium.open("ranks.html")
+        report = as_json("stats", file, "--by", "rank")
+        open_tab(chromium, "Ranks")
+        rows_equal(chromium, "Ranks", report["ranks"], lambda row: f"rank {row['rank']}" + (f" · {row['host']}" if row["host"] else ""),
+                   ("step_us", "late_us", "wait_us", "transfer_us", "exposed_us", "caused_us"))
+        rows_equal(chromium, "Collectives", report["collectives"], lambda row: row["name"], ("bytes", "count", "wait_us", "transfer_us", "exposed_us", "bus_gb_s"))
+    assert not chromium.complaints(), chromium.complaints()
+
+
+def the_top_and_the_curves_are_there(chromium, file):
+    run("report", "--interactive", file, "--out", "top.html")
+    chromium.open("top.html")
+    about = json.loads(run("sql", file, "select device, created, spec from runs", "--json"))["rows"][0]
+    top = chromium.ask("document.querySelector('header.top').textContent")
+    assert about[0] in top and chromium.ask(f"dateText({json.dumps(about[1])})") in top, top
+    assert chromium.ask("document.querySelector('h1').textContent") == as_json("stats", file, "--by", "cause")["insights"][0]["headline"]
+    chips = chromium.ask("[...document.querySelectorAll('.choices .choice')].map(chip => chip.textContent).join(' ')")
+    assert "allocator" in chips and "direct" in chips, chips
+    losses = json.loads(run("sql", file, "select loss from losses where \"of\" = 'train' order by step", "--json"))["rows"]
+    curves = chromium.ask("curvePanes(page.timelines[0].data.curves).map(pane => [pane.group, pane.curves[0].v.length, pane.curves[0].v.at(-1)])")
+    assert {"loss", "memory"} <= {group for group, _, _ in curves}, curves
+    count, last = next((count, last) for group, count, last in curves if group == "loss")
+    assert count == len(losses) and math.isclose(last, losses[-1][0], rel_tol=1e-5), (count, last, losses[-1])
+    assert not chromium.complaints(), chromium.complaints()
+
+
 def comparison_equals_diff(chromium, a, b):
     run("report", "--interactive", a, b, "--out", "pair.html")
     chromium.open("pair.html")
@@ -386,6 +430,9 @@ def main():
             numbers_equal_stats(chromium, SHIPPED + trained)
             comparison_equals_diff(chromium, next(file for file in SHIPPED if "direct" in file), next(file for file in SHIPPED if "arena" in file))
             comparison_equals_diff(chromium, trained[0], trained[5])
+            run("train", "iris", "--run", "ranks.wsrun", "--trace", "kernels", "--no-output", "--set", "exec.device=cpu", "--set", "exec.gpus=2", "--set", "train.epochs=2")
+            modules_and_ranks_equal_stats(chromium, next(file for file in SHIPPED if "cnn" in file), [next(file for file in SHIPPED if "2-ranks" in file), "ranks.wsrun"])
+            the_top_and_the_curves_are_there(chromium, next(file for file in SHIPPED if "direct" in file))
             timeline_answers_to_keys_and_pointer(chromium, SHIPPED[0])
             a_notebook_shows_it(chromium, next(file for file in SHIPPED if "direct" in file), next(file for file in SHIPPED if "arena" in file))
             nothing_from_a_name_runs(chromium)

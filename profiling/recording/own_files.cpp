@@ -1,5 +1,6 @@
 #include "profiling/recording/own_files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -10,6 +11,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <semaphore>
@@ -31,10 +34,31 @@ namespace {
 
 const auto g_stderr = FileIdentity::of(STDERR_FILENO);  // as it was when this library was loaded
 
+constexpr long kCloseRange = 436;  // older headers name neither
+constexpr unsigned kInATableOfItsOwn = 2;
+
+// Linux before 5.9 has no close_range(), and some containers forbid it. Their limit may be a billion descriptors, so only open ones
+// are closed.
+void close_each() {
+  close(0);  // the list needs a descriptor
+  const int list = open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (list < 0)  // there is no /proc
+    for (int file = static_cast<int>(sysconf(_SC_OPEN_MAX)) - 1; file >= 0; --file) close(file);
+  alignas(dirent64) char entries[4096];
+  for (long bytes = 0; list >= 0 && (bytes = syscall(SYS_getdents64, list, entries, sizeof entries)) > 0;)
+    for (long at = 0; at < bytes;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+      if (const int file = std::atoi(entry->d_name); file != list) close(file);
+      at += entry->d_reclen;
+    }
+  if (list >= 0) close(list);
+}
+
 bool leave_descriptors() {
-  constexpr long kCloseRange = 436;        // older headers name neither
-  constexpr unsigned kInATableOfItsOwn = 2;
-  return syscall(kCloseRange, 0u, ~0u, kInATableOfItsOwn) == 0;
+  if (syscall(kCloseRange, 0u, ~0u, kInATableOfItsOwn) == 0) return true;
+  if (unshare(CLONE_FILES) != 0) return false;
+  close_each();
+  return true;
 }
 
 class FileThread {
@@ -80,6 +104,10 @@ class FileThread {
 std::atomic<FileThread*> g_thread{nullptr};  // never destroyed, because the program may end in any way
 
 }  // namespace
+
+void close_descriptors() {
+  if (syscall(kCloseRange, 0u, ~0u, 0u) != 0) close_each();
+}
 
 // All signals are blocked in the new thread: they belong to the program.
 void begin_own_files() {

@@ -20,6 +20,9 @@ int64_t with_own_files(const std::function<void()>& work);
 // gets nothing.
 void report(const std::string& text);
 
+// Closes all descriptors of the calling thread's table. Does not call malloc().
+void close_descriptors();
+
 int64_t worked_ns();  // CPU time of this thread
 std::string first_bytes(const std::string& path, size_t most);  // empty if the file cannot be read
 

@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "profiling/base/failure.h"
+#include "profiling/recording/own_files.h"
 
 namespace ws::prof {
 namespace {
@@ -55,16 +55,10 @@ void forget_handlers() {
   }
 }
 
-void close_all() {
-  constexpr long kCloseRange = 436;  // older headers do not name it
-  if (syscall(kCloseRange, 0u, ~0u, 0u) == 0) return;
-  for (int file = static_cast<int>(sysconf(_SC_OPEN_MAX)) - 1; file >= 0; --file) close(file);
-}
-
 int become_writer(void* data) {
   Start& start = *static_cast<Start*>(data);
   forget_handlers();
-  close_all();
+  close_descriptors();
   open("/dev/null", O_RDWR);  // 0
   dup2(0, 1), dup2(0, 2);
   sigset_t none;

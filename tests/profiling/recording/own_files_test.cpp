@@ -3,7 +3,16 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
 
 #include "profiling/base/file_identity.h"
 
@@ -40,6 +49,33 @@ int descriptors_are_apart() {
 
 TEST(OwnFiles, AreNotAmongTheDescriptorsOfTheProgram) {
   EXPECT_EXIT(_exit(descriptors_are_apart()), ::testing::ExitedWithCode(0), "");
+}
+
+// Makes this an older Linux (before 5.9): a filter of system calls answers that there is no close_range().
+bool without_close_range() {
+  constexpr unsigned kCloseRange = 436;
+  sock_filter steps[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kCloseRange, 0, 1),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog filter{std::size(steps), steps};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 &&
+         syscall(kCloseRange, 3u, 3u, 0u) != 0 && errno == ENOSYS;
+}
+
+TEST(OwnFiles, AreApartOnAnOlderLinux) {
+  EXPECT_EXIT(_exit(without_close_range() ? descriptors_are_apart() : 9), ::testing::ExitedWithCode(0), "");
+}
+
+// A billion descriptors may be allowed there.
+TEST(OwnFiles, DescriptorsAreClosedOnAnOlderLinux) {
+  const auto closed = [] {
+    const int beyond = 900;
+    dup2(0, beyond);
+    close_descriptors();
+    for (int number = 0; number < kMostDescriptors; ++number)
+      if (fcntl(number, F_GETFD) >= 0) return 1;
+    return 0;
+  };
+  EXPECT_EXIT(_exit(without_close_range() ? closed() : 9), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -60,14 +60,25 @@ Interval mean_with_interval(const std::vector<double>& samples) {
   return {middle, student_t(samples.size() - 1) * std::sqrt(squares / (n - 1) / n)};
 }
 
-Interval median_with_interval(std::vector<double> samples) {
-  // With six samples, the true median lies between the least and the greatest with 97 % probability.
-  constexpr size_t kFewest = 6;
-  if (samples.size() < kFewest) return {};
+namespace {
+
+// The 95 % interval follows from the order of the samples alone. Unknown if there are too few samples beside the percentile.
+Interval percentile_by_order(std::vector<double> samples, double share) {
   std::ranges::sort(samples);
-  const double n = static_cast<double>(samples.size()), middle = percentile_of_sorted(samples, 0.5);
-  const auto out = static_cast<size_t>(std::max(0.0, (n - 1.96 * std::sqrt(n)) / 2));
-  return {middle, std::max(middle - samples[out], samples[samples.size() - 1 - out] - middle)};
+  const auto n = static_cast<double>(samples.size());
+  const double value = percentile_of_sorted(samples, share), around = 1.96 * std::sqrt(n * share * (1 - share));
+  const double below = n * share - around, above = n * (1 - share) - around;
+  if (below < 0 || above < 0) return {value, kUnknown};
+  return {value, std::max(value - samples[static_cast<size_t>(below)], samples[samples.size() - 1 - static_cast<size_t>(above)] - value)};
+}
+
+// With six samples, the true median lies between the least and the greatest with 97 % probability.
+constexpr size_t kFewestOfMedian = 6;
+
+}  // namespace
+
+Interval median_with_interval(std::vector<double> samples) {
+  return samples.size() < kFewestOfMedian ? Interval{} : percentile_by_order(std::move(samples), 0.5);
 }
 
 Interval interval_of_blocks(const std::vector<double>& samples) {
@@ -77,16 +88,18 @@ Interval interval_of_blocks(const std::vector<double>& samples) {
   return {mean(samples), mean_with_interval(means).half_width};
 }
 
+// A block has the samples that its percentile needs: a block of 20 has a 95th percentile, but no 99th.
 Interval percentile_of_blocks(const std::vector<double>& samples, double share) {
   constexpr size_t kSamples = 20, kFewest = 3;  // samples in a block; blocks
-  const double value = percentile(samples, share);
-  size_t blocks = std::min(kBlocks, samples.size() / kSamples);
+  const auto least = std::max(kSamples, static_cast<size_t>(std::ceil(1 / std::max(1e-9, std::min(share, 1 - share)))));
+  size_t blocks = std::min(kBlocks, samples.size() / least);
   // In a short run, blocks of five still have a median. Means would all be its one long step.
   if (blocks < kFewest && share == 0.5) blocks = samples.size() / 5;
-  if (blocks < kFewest) return {value, interval_of_blocks(samples).half_width};
+  if (blocks < kFewest && share == 0.5 && samples.size() < kFewestOfMedian) return {percentile(samples, share), interval_of_blocks(samples).half_width};
+  if (blocks < kFewest) return percentile_by_order(samples, share);
   std::vector<double> each;
   for (size_t i = 0; i < blocks; ++i) each.push_back(percentile(block_of(samples, i, blocks), share));
-  return {value, mean_with_interval(each).half_width};
+  return {percentile(samples, share), mean_with_interval(each).half_width};
 }
 
 Difference difference(const Interval& baseline, const Interval& candidate) {

@@ -37,7 +37,8 @@ Interval median_with_interval(std::vector<double> samples);
 // The mean of samples in their order in time. Neighbouring steps are correlated, so the spread of single samples would
 // be too small. The interval comes from the means of blocks of steps.
 Interval interval_of_blocks(const std::vector<double>& samples);
-// A percentile of samples in their order in time. The interval comes from the percentiles of blocks.
+// A percentile of samples in their order in time. The interval comes from the percentiles of blocks, or, with few
+// samples, from their order; it is unknown (NaN) if there are too few.
 Interval percentile_of_blocks(const std::vector<double>& samples, double share);
 
 // The noise rule: a difference counts only if it exceeds its 95 % interval. Otherwise it is within noise.

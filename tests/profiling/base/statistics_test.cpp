@@ -82,6 +82,18 @@ TEST(Statistics, BlocksSeeWhatSingleSamplesDoNot) {
   EXPECT_GT(interval_of_blocks(short_run).half_width, 100);
 }
 
+// Ten samples say nothing about a 95th percentile: no interval is better than the one of the mean.
+TEST(Statistics, EachPercentileHasAnIntervalOfItsOwn) {
+  std::vector<double> steps;
+  for (int i = 0; i < 48; ++i) steps.push_back(100 + (i * 29) % 48);
+  EXPECT_TRUE(std::isnan(percentile_of_blocks(steps, 0.99).half_width));
+  EXPECT_TRUE(std::isnan(percentile_of_blocks(steps, 0.95).half_width));
+  EXPECT_NEAR(percentile_of_blocks(steps, 0.75).half_width, 6, 1) << "36 ± 5.9 of 48 samples lie below";
+  for (int i = 48; i < 480; ++i) steps.push_back(100 + (i * 29) % 48);
+  EXPECT_LT(percentile_of_blocks(steps, 0.95).half_width, percentile_of_blocks(steps, 0.5).half_width + 5);
+  EXPECT_TRUE(std::isfinite(percentile_of_blocks(steps, 0.99).half_width)) << "four blocks of a hundred";
+}
+
 // Two runs without a difference, 400 times: the rule finds one in about 5 %.
 TEST(Statistics, WithinNoiseIsRightNineteenTimesOfTwenty) {
   unsigned state = 7;

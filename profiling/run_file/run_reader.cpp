@@ -17,6 +17,7 @@
 #include "profiling/trace/batch_codec.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_order.h"
+#include "profiling/trace/kernel_names.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {
@@ -118,7 +119,8 @@ struct RunFileReader::Impl {
   void read_new_rows();
   int64_t key_of(int64_t stored_track, const SpanBlock& block);
   const std::vector<Span>& decoded(int64_t key);
-  void renumber(Trace& trace, std::vector<Span>& spans, const Renumbering& to) const;
+  void renumber(Trace& trace, std::vector<Span>& spans, const Renumbering& to);
+  Meaning meaning_by_name(size_t name);
   std::vector<Span> gathered(const Track& track, size_t index, int64_t stored_track);
   bool read_block(Trace& trace, TrackId id, size_t index, int64_t stored_track, const Renumbering& to);
   size_t fill(Trace& trace, TimeNs begin, TimeNs end, size_t most);
@@ -140,6 +142,7 @@ struct RunFileReader::Impl {
   std::unordered_map<int64_t, std::vector<StoredRow>> rows;     // by track
   std::deque<std::pair<int64_t, std::vector<Span>>> just_read;  // the newest few, by key, with the file's numbers
   Renumbering outline_to;                                       // for the trace of outline()
+  std::vector<std::optional<Meaning>> kernel_meanings;  // by name
   bool looked_again = false;
   int64_t version = 0;
   int64_t summed = 0;                      // over all blocks of the trace
@@ -561,8 +564,19 @@ const std::vector<Span>& RunFileReader::Impl::decoded(int64_t key) {
   return just_read.emplace_back(key, std::move(spans)).second;
 }
 
-void RunFileReader::Impl::renumber(Trace& trace, std::vector<Span>& spans, const Renumbering& to) const {
+Meaning RunFileReader::Impl::meaning_by_name(size_t name) {
+  if (name >= names.size()) return Meaning::Other;
+  if (kernel_meanings.size() < names.size()) kernel_meanings.resize(names.size());
+  if (!kernel_meanings[name]) kernel_meanings[name] = meaning_of_kernel(names[name]);
+  return *kernel_meanings[name];
+}
+
+// The meaning of a kernel comes from its name, unless its op gave it. The names that we know grow from version to version, so
+// that the file's own meaning may be an older one.
+void RunFileReader::Impl::renumber(Trace& trace, std::vector<Span>& spans, const Renumbering& to) {
   for (Span& span : spans) {
+    if (span.span_kind() == SpanKind::Kernel && (span.op == kNoOp || span.op >= trace.ops.size() || trace.ops[span.op].meaning == Meaning::Other))
+      if (const Meaning known = meaning_by_name(static_cast<size_t>(span.name)); known != Meaning::Other) span.meaning = static_cast<uint8_t>(known);
     const auto name = static_cast<size_t>(span.name), detail = static_cast<size_t>(span.detail);
     span.name = name < to.names.size() ? to.names[name] : trace.intern("");
     span.detail = detail < to.details.size() ? to.details[detail] : DetailId{0};

@@ -14,7 +14,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Meaning>, 40> kHints{{
+constexpr std::array<std::pair<std::string_view, Meaning>, 56> kHints{{
     {"nccl", Meaning::Communication},  // first, because these names also contain the reduction
     {"nvshmem", Meaning::Communication},
     {"all_reduce", Meaning::Communication},           // ours, and PyTorch's through symmetric memory
@@ -26,6 +26,13 @@ constexpr std::array<std::pair<std::string_view, Meaning>, 40> kHints{{
     {"triton_poi_", Meaning::Pointwise},
     {"triton_red_", Meaning::Pointwise},
     {"triton_per_", Meaning::Pointwise},
+    // Copies inside of a kernel, and changes of layout around a convolution.
+    {"nchwtonhwc", Meaning::Pointwise},
+    {"nhwctonchw", Meaning::Pointwise},
+    {"scalepackedtensor", Meaning::Pointwise},
+    {"batchedcopy", Meaning::Pointwise},
+    {"cublaslt::epilogue", Meaning::Matrix},  // the end of a product: bias, or its sums
+    {"scal_kernel", Meaning::Matrix},         // a product's beta
     {"gemm", Meaning::Matrix},
     {"cutlass", Meaning::Matrix},
     {"xmma", Meaning::Matrix},
@@ -48,7 +55,17 @@ constexpr std::array<std::pair<std::string_view, Meaning>, 40> kHints{{
     {"wgrad", Meaning::Matrix},  // cuDNN's convolutions, backward
     {"dgrad", Meaning::Matrix},
     {"winograd", Meaning::Matrix},
+    {"group_norm", Meaning::Pointwise},
+    {"groupnorm", Meaning::Pointwise},
+    {"rms_norm", Meaning::Pointwise},
+    {"rmsnorm", Meaning::Pointwise},
     {"pool", Meaning::Pointwise},
+    {"upsample", Meaning::Pointwise},
+    {"dropout", Meaning::Pointwise},
+    {"embedding", Meaning::Pointwise},
+    {"gather", Meaning::Pointwise},
+    {"scatter", Meaning::Pointwise},
+    {"index", Meaning::Pointwise},
     {"softmax", Meaning::Loss},
     {"adam", Meaning::Optimizer},
     {"sgd", Meaning::Optimizer},

@@ -414,10 +414,11 @@ size_t Editor::rank_on_time(int rank, Timing& timing) const {
   return changed;
 }
 
+// Waits for data stay: the loader has processes of its own.
 size_t Editor::fast_host(Timing& timing) const {
   size_t changed = 0;
   for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
-    if (runs_on_host(graph_.nodes[node].kind)) timing.work_ns[node] = 0, ++changed;
+    if (runs_on_host(graph_.nodes[node].kind) && graph_.nodes[node].kind != NodeKind::DataWait) timing.work_ns[node] = 0, ++changed;
   for (size_t e = 0; e < graph_.edges.size(); ++e)
     if (graph_.edges[e].kind == EdgeKind::HostOrder && timing.lag[e] > 0) timing.lag[e] = 0;
   return changed;

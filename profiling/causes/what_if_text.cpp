@@ -81,7 +81,7 @@ std::string dumped(const nlohmann::ordered_json& json) { return json.dump(2, ' '
 }  // namespace
 
 std::string to_text(const WhatIf& result) {
-  std::string text = "measured     " + interval_text(result.measured_us) + " a step; replayed: " + of_steps(result.which, result.whole_trace) +
+  std::string text = "measured     " + interval_text(result.measured_us) + " a step, median; replayed: " + of_steps(result.which, result.whole_trace) +
                      formatted(", {:.2f} % off\n", 100 * result.replay_error);
   if (!result.edits.empty()) text += "predicted    " + interval_text(result.predicted_us) + " a step: " + change_text(result) + "\n" + edits_text(result);
   text += path_text("of the critical path of a measured step: the work and waits that decide how long it takes", result.path);

@@ -215,6 +215,7 @@ TEST(Predict, RowsAreCopiedToTheGpuBesideTheGraph) {
 TEST(Predict, ALoaderThatIsReadyInTime) {
   const MadeProgram waits = with(small_network(), [](MadeProgram& p) { p.data = 300'000; });
   expect_predicted(waits, "loader ready", with(waits, [](MadeProgram& p) { p.data = 0; }), 2);
+  EXPECT_GT(predicted_us(waits, "infinitely fast host"), static_cast<double>(waits.data) * 1e-3) << "the loader is as slow as before";
 }
 
 TEST(Predict, ThreadsThatTakeTurnsAreOneChain) {

@@ -1,4 +1,4 @@
-// A page about the current run. A button in the top bar makes another shown run current.
+// A page about the current run, which the top bar names.
 #pragma once
 #include "app/pages/page.h"
 

@@ -40,9 +40,10 @@ struct Chore {
 
 struct Page {
   QString title;
+  QString group, answers;  // the tab that it stands under, and the question that it answers: all_pages.cpp
   QWidget* widget = nullptr;
   std::function<void(const std::vector<Run*>&)> show_runs;  // called with RunLibrary::ticked() when it changes
-  QWidget* picker = nullptr;                                // shown in the top bar while the page is in front
+  QWidget* picker = nullptr;                                // shown beside the name while the page is in front
   QString dock;                    // for a page in the right column: the name for saved state
   bool of_training = false, of_program = false;  // only for trainings; only for recorded programs
   std::function<bool(const Run&)> suits;         // False: grey for this run; empty: for every run

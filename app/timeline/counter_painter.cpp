@@ -151,7 +151,8 @@ std::vector<CounterPainter::Held> CounterPainter::heldInSight(const Lane& lane) 
     });
     const int slot = std::max(0, model_.run(ref.run)->slot);
     const QString amount = (used_all ? QObject::tr("used") : QObject::tr("reserved")) + ' ' +
-                           (least < most ? QObject::tr("up to %1") : QStringLiteral("%1")).arg(bytes_text(most));
+                           (least < most ? QObject::tr("up to %1") : QStringLiteral("%1")).arg(bytes_text(most)) +
+                           (ref.counter >= kUsedCurve && !model_.run(ref.run)->hasChoices() ? QObject::tr(", by blocks made while recording") : QString());
     const auto same = std::ranges::find_if(all, [&](const Held& held) { return held.amount == amount; });
     if (same == all.end())
       all.push_back({run_letter(slot), amount, most, theme().run[slot % 8]});

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "app/workspace/rank_count.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
 
@@ -66,19 +67,19 @@ bool has_spans_of(TrackKind kind, const prof::Trace& trace) {
   return std::ranges::any_of(trace.tracks(), [kind](const prof::Track& t) { return t.kind == kind && t.spans > 0; });
 }
 
-// Threads of one name are separated by their number. It comes first: the end of a long title is cut off.
-QString sample_row_title(const QString& thread) {
-  const QString number = thread.section(' ', -1), name = thread.section(' ', 0, -2);
+// Both parts of "python3 4322"; the number is empty for a thread that has a name only.
+std::pair<QString, QString> sampled_name(const prof::Track& track) {
+  const QString thread = QString::fromStdString(prof::sampled_thread(track)), number = thread.section(' ', -1);
   bool numbered = false;
   number.toLongLong(&numbered);
-  return numbered ? QStringLiteral("stacks %1 · %2").arg(number, name) : QStringLiteral("stacks · ") + thread;
+  return numbered ? std::pair(thread.section(' ', 0, -2), number) : std::pair(thread, QString());
 }
 
 QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
   const bool beside = source.gpu_steps && !own;
-  if (track.depth > 0 && prof::broad_kind(track.kind) == TrackKind::Phases) return QStringLiteral("· level %1").arg(track.depth + 1);
+  if (track.depth > 0 && prof::broad_kind(track.kind) == TrackKind::Phases) return QStringLiteral("· nested %1").arg(track.depth + 1);
   if (track.kind == TrackKind::Ranges) return QStringLiteral("ranges");
-  if (track.kind == TrackKind::Samples) return sample_row_title(QString::fromStdString(prof::sampled_thread(track)));
+  if (track.kind == TrackKind::Samples) return QStringLiteral("stacks · ") + sampled_name(track).first;
   if (track.kind == TrackKind::Steps) return beside ? QStringLiteral("host step") : QStringLiteral("step");
   if (prof::broad_kind(track.kind) == TrackKind::Phases)
     return beside ? QStringLiteral("host phase") : QStringLiteral("phase");
@@ -189,26 +190,73 @@ void name_only_thread(std::vector<Lane>& lanes, bool streams) {
   if (only) only->title = streams ? QStringLiteral("host ops") : QStringLiteral("CPU ops");
 }
 
-// Numbers the threads if several make calls: PyTorch's backward pass has its own thread.
-void number_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
+// What a person calls the host's threads: "main", "autograd" where samples know a name, "thread 3". Linux gives the main
+// thread the lowest number.
+class ThreadNames {
+ public:
+  void add(const prof::Track& track) {
+    if (track.kind == TrackKind::Samples)
+      if (const auto [name, number] = sampled_name(track); !number.isEmpty()) names_[number.toLongLong()] = name;
+    if (const int64_t number = number_of(track); number >= 0) numbers_.insert(number);
+  }
+  // Empty: the row does not say which thread it belongs to.
+  QString of(const prof::Track& track) const {
+    const auto at = numbers_.find(number_of(track));
+    if (at == numbers_.end()) return {};
+    if (at == numbers_.begin()) return QStringLiteral("main");
+    const auto named = names_.find(*at);
+    const QString name = named == names_.end() ? QString() : named->second;
+    if (name.startsWith("pt_autograd")) return QStringLiteral("autograd");
+    return name.isEmpty() ? QStringLiteral("thread %1").arg(std::distance(numbers_.begin(), at) + 1) : name;
+  }
+
+ private:
+  static int64_t number_of(const prof::Track& track) {
+    const bool host = track.kind == TrackKind::Api || track.kind == TrackKind::Ranges || track.kind == TrackKind::CpuThread;
+    return host && track.name.starts_with("thread ") ? prof::number_in(track.name, -1) : -1;
+  }
+  std::set<int64_t> numbers_;
+  std::map<int64_t, QString> names_;
+};
+
+// Names the threads if several make calls: PyTorch's backward pass has its own thread.
+void name_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks, const ThreadNames& names) {
   const auto calls = [&tracks](const Lane& lane) {
     return lane.track_kind == TrackKind::Api && call_row(tracks[lane.tracks[0]]) == CallRow::Runtime;
   };
   if (std::count_if(lanes.begin(), lanes.end(), calls) < 2) return;
   int number = 0;
-  for (Lane& lane : lanes)
-    if (calls(lane)) lane.title += QString(" %1").arg(++number);
+  for (Lane& lane : lanes) {
+    if (!calls(lane)) continue;
+    const QString name = names.of(tracks[lane.tracks[0]]);
+    ++number;
+    lane.title = name.isEmpty() ? QStringLiteral("CUDA API %1").arg(number) : QStringLiteral("CUDA · ") + name;
+  }
 }
 
-// Numbers the range rows if there are several: PyTorch runs backward functions on their own thread.
-void number_ranges(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
-  const auto first = [&tracks](const Lane& lane) {
-    return lane.track_kind == TrackKind::Phases && tracks[lane.tracks[0]].kind == TrackKind::Ranges && tracks[lane.tracks[0]].depth == 0;
-  };
-  if (std::ranges::count_if(lanes, first) < 2) return;
-  int number = 0;
+// Names the threads of the ranges: PyTorch runs backward functions on their own thread.
+void name_ranges(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks, const ThreadNames& names) {
+  std::vector<Lane*> unnamed;
+  for (Lane& lane : lanes) {
+    if (lane.gpu_steps || lane.track_kind != TrackKind::Phases) continue;
+    const prof::Track& track = tracks[lane.tracks[0]];
+    if (track.kind != TrackKind::Ranges || track.depth > 0) continue;
+    const QString name = names.of(track);
+    if (name.isEmpty()) unnamed.push_back(&lane);
+    if (!name.isEmpty()) lane.title = name == "main" ? QStringLiteral("main thread") : name;
+  }
+  for (size_t i = 0; i < unnamed.size() && unnamed.size() > 1; ++i) unnamed[i]->title += QString(" %1").arg(i + 1);
+}
+
+// Threads of one name are separated by their number. It comes first: the end of a long title is cut off.
+void separate_stacks(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
+  std::map<QString, std::vector<Lane*>> same;
   for (Lane& lane : lanes)
-    if (!lane.gpu_steps && first(lane)) lane.title += QString(" %1").arg(++number);
+    if (!lane.gpu_steps && lane.tracks.size() == 1 && tracks[lane.tracks[0]].kind == TrackKind::Samples) same[lane.title].push_back(&lane);
+  for (const auto& [title, rows] : same)
+    for (Lane* row : rows)
+      if (const auto [name, number] = sampled_name(tracks[row->tracks[0]]); rows.size() > 1 && !number.isEmpty())
+        row->title = QStringLiteral("stacks %1 · %2").arg(number, name);
 }
 
 // In a small window copies have no lane of their own: they join the first stream.
@@ -310,11 +358,15 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   });
   join_rows(lanes, tracks);
   name_only_thread(lanes, style.streams);
-  number_callers(lanes, tracks);
+  ThreadNames names;
+  for (const prof::Track& track : tracks)
+    if (track.spans > 0 && shown.has(track)) names.add(track);
+  name_callers(lanes, tracks, names);
   add_layers(lanes, source, style.streams, settings.small);
   keep_some_inner(lanes, settings);
   if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings.small);
-  if (!source.gpu_steps) number_ranges(lanes, tracks);
+  name_ranges(lanes, tracks, names);
+  separate_stacks(lanes, tracks);
   if (settings.small) join_copies(lanes);
   return lanes;
 }
@@ -383,6 +435,8 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
       lane.counters.push_back(ref);
     }
     if (memory.counters.size() > before || !sources[run].allocations) continue;
+    if (const int rank = memory_rank(*sources[run].trace); rank >= 0 && !memory.detail.startsWith("of rank"))
+      memory.detail.prepend(QString("of rank %1\n").arg(rank));
     for (size_t curve : {kUsedCurve, kReservedCurve}) memory.counters.push_back({static_cast<int>(run), curve});
   }
   std::vector<Lane> lanes;

@@ -41,6 +41,8 @@ QString lane_numbers(const Run& run) {
     add(split.allocations, "%1 allocation", "%1 allocations");
     parts << "GPU busy " + fixed_text(split.busy * 100, 0) + " %";
   }
+  const auto backward = [](const Op& op) { return op.phase == Phase::Backward; };
+  if (run.plan && std::ranges::none_of(run.plan->plan.ops, backward)) parts << "backward is fused into loss and update";
   return parts.join(" · ");
 }
 

@@ -18,12 +18,28 @@ AllPages make_all_pages(Workspace& workspace) {
   const LibraryPages library = library_pages(workspace);
   all.docks = {library.runs, log_page(workspace), details_page(workspace)};
   const Page plan = plan_page(workspace), kernel = kernel_editor_page(workspace, plan.widget);
-  // First the pages about one run, then those about many. In a narrow window the last ones are under "More". A new page
-  // comes last, so that no tab changes its place.
-  all.tabs = {live_page(workspace),     compare_page(workspace),     what_if_page(workspace),        plan,                            kernels_page(workspace),
-              memory_page(workspace),   ranks_page(workspace),       multiprocessors_page(workspace), flame_page(workspace),
-              roofline_page(workspace), weights_page(workspace),     insights_page(workspace),        experiments_page(workspace),
-              lab_page(workspace),      library.library,           query_page(workspace),         kernel};
+  // First the pages about one run, then those about many. Pages of one tab stand beside each other.
+  const auto tab = [&all](const char* group, Page page, const char* answers) {
+    page.group = QObject::tr(group), page.answers = QObject::tr(answers);
+    all.tabs.push_back(std::move(page));
+  };
+  tab("Live", live_page(workspace), "What happens now?");
+  tab("Compare", compare_page(workspace), "Why is one run faster?");
+  tab("Advice", insights_page(workspace), "What would make a step shorter?");
+  tab("Advice", what_if_page(workspace), "How long would a step be without some of its work?");
+  tab("Network", plan, "What does a step do, op by op?");
+  tab("Network", weights_page(workspace), "What did the network learn?");
+  tab("Kernels", kernels_page(workspace), "Which kernel, op, module or line takes the time?");
+  tab("Kernels", roofline_page(workspace), "Does memory or arithmetic limit an op?");
+  tab("Kernels", multiprocessors_page(workspace), "What happens inside a kernel?");
+  tab("Kernels", flame_page(workspace), "What did the host do?");
+  tab("Kernels", kernel, "Can you write this op faster?");
+  tab("Memory", memory_page(workspace), "Who holds memory, when and where?");
+  tab("Ranks", ranks_page(workspace), "Which GPU comes late, and what do all others lose by it?");
+  tab("Experiments", experiments_page(workspace), "How do choices combine?");
+  tab("Experiments", lab_page(workspace), "How does one operation behave over many sizes?");
+  tab("Library", library.library, "Which runs are there?");
+  tab("Library", query_page(workspace), "Any other question, in SQL");
   return all;
 }
 

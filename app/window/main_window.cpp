@@ -52,7 +52,7 @@ MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
   buildCentre();
   const AllPages pages = make_all_pages(workspace_);
   addPages(pages);
-  layout_ = new WindowLayout(workspace_, {this, bar_, columns_, docks_, tabs_, setup_button_}, pages);
+  layout_ = new WindowLayout(workspace_, {this, bar_, columns_, docks_, strip_, setup_button_}, pages);
   layout_->fitScreen();
   programs_ = new ProgramActions(this, workspace_, notice_, &guard_);
   machines_ = new MachineActions(this, workspace_, notice_);
@@ -78,7 +78,7 @@ void MainWindow::buildCentre() {
   column->setSpacing(0);
   bar_ = new TopBar(workspace_.choices(), centre);
   strip_ = new TabStrip(centre);
-  tabs_ = strip_->tabs();
+  tabs_ = strip_->pages();
   left_rail_ = new SideRail(true, centre);
   right_rail_ = new SideRail(false, centre);
   columns_ = new QSplitter(centre);
@@ -132,16 +132,14 @@ void MainWindow::addPages(const AllPages& pages) {
   }
 }
 
-void MainWindow::addTab(Page page, QWidget* shown) {
-  if (page.picker) page.picker = bar_->keepPicker(page.picker);
+void MainWindow::addTab(const Page& page, QWidget* shown) {
   tab_list_.push_back(page);
   pages_->addWidget(shown);
-  const int tab = tabs_->addTab(page.title);
-  if (page.notes) strip_->reserveNote(tab);
+  strip_->addPage(page);
 }
 
 void MainWindow::buildMenus(const AllPages& pages) {
-  auto* menus = menus_ = new WindowMenus(menuBar(), tabs_, {setup_button_, docks_->button("Runs")}, pages);
+  auto* menus = menus_ = new WindowMenus(menuBar(), strip_, {setup_button_, docks_->button("Runs")}, pages);
   connect(menus, &WindowMenus::openWanted, this, &MainWindow::chooseFile);
   connect(menus, &WindowMenus::recentWanted, this, [this](const QString& path) { openFile(path); });
   menus->setRecent(recentFiles());
@@ -206,7 +204,9 @@ void MainWindow::connectPages() {
   connect(&workspace_, &Workspace::frontWanted, this,
           [this](const QObject* page) { tabs_->setCurrentIndex(tabOf(page)); });
   connect(&workspace_, &Workspace::tabNoted, this,
-          [this](const QObject* page, const QString& note) { setTabNote(tabOf(page), note); });
+          [this](const QObject* page, const QString& note) {
+            if (const int tab = tabOf(page); tab >= 0) strip_->setNote(tab, note);
+          });
 }
 
 void MainWindow::connectBar() {
@@ -219,6 +219,8 @@ void MainWindow::connectBar() {
   connect(cursor, &TimeCursor::followChanged, bar_, &TopBar::setFollow);
   connect(bar_, &TopBar::findClicked, &workspace_, &Workspace::findInTimeline);
   connect(bar_, &TopBar::themeClicked, this, &MainWindow::toggleTheme);
+  connect(bar_, &TopBar::runPicked, &workspace_, &Workspace::pick);
+  connect(bar_, &TopBar::runsWanted, this, [this] { docks_->button("Runs")->setChecked(true); });
 }
 
 void MainWindow::connectStart() {
@@ -239,17 +241,10 @@ int MainWindow::tabOf(const QObject* page) const {
   return at == tab_list_.end() ? -1 : static_cast<int>(at - tab_list_.begin());
 }
 
-void MainWindow::setTabNote(int tab, const QString& note) {
-  if (tab < 0) return;
-  const QString& name = tab_list_[static_cast<size_t>(tab)].title;
-  tabs_->setTabText(tab, note.isEmpty() ? name : name + "  " + note);
-}
-
 void MainWindow::showTab(int index) {
   if (index < 0 || index >= static_cast<int>(tab_list_.size())) return;
   const Page& tab = tab_list_[static_cast<size_t>(index)];
   pages_->setCurrentIndex(index);
-  bar_->setPicker(tab.picker);
   if (tab.show_runs) tab.show_runs(workspace_.library()->ticked());
   refreshBars();
 }
@@ -298,6 +293,7 @@ void MainWindow::showRuns() {
   for (Run* run : ticked)  // data from a file arrives later
     if (!run->live() || run->recording)
       connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
+  bar_->setRuns(ticked);
   const bool nothing = ticked.empty();
   live_stack_->setCurrentWidget(nothing ? static_cast<QWidget*>(start_) : live_);
   const int index = tabs_->currentIndex();

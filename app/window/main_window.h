@@ -70,7 +70,7 @@ class MainWindow : public QMainWindow {
   void buildCentre();
   void buildMiddle();
   void addPages(const AllPages& pages);
-  void addTab(Page page, QWidget* shown);
+  void addTab(const Page& page, QWidget* shown);
   void buildMenus(const AllPages& pages);
   void connectWorkspace();
   void connectPages();
@@ -99,7 +99,6 @@ class MainWindow : public QMainWindow {
   void showTab(int index);
   void showAbout();
   int tabOf(const QObject* page) const;  // -1 if it has none
-  void setTabNote(int tab, const QString& note);
 
   Workspace workspace_;
   CloseGuard guard_;

@@ -16,6 +16,7 @@
 #include "app/window/machine_actions.h"
 #include "app/window/main_window.h"
 #include "app/window/status_line.h"
+#include "app/window/tab_strip.h"
 #include "app/window/window_layout.h"
 #include "app/workspace/job.h"
 
@@ -28,13 +29,9 @@ void turn(int milliseconds) {
   while (timer.elapsed() < milliseconds) QApplication::processEvents(QEventLoop::AllEvents, 20);
 }
 
-int tab_named(const QTabBar& tabs, const QString& name) {
-  int begins = -1;
-  for (int i = tabs.count() - 1; i >= 0; --i) {
-    if (tabs.tabText(i).compare(name, Qt::CaseInsensitive) == 0) return i;
-    if (tabs.tabText(i).startsWith(name, Qt::CaseInsensitive)) begins = i;
-  }
-  return begins;
+// The page that is asked for; -1: none is.
+int asked_page(const MainWindow& window, const QCommandLineParser& options) {
+  return options.isSet("tab") ? window.tabStrip()->pageNamed(options.value("tab")) : -1;
 }
 
 void train_for(MainWindow& window, double seconds) {
@@ -81,8 +78,7 @@ void prepare(MainWindow& window, const QCommandLineParser& options) {
 }
 
 void begin(MainWindow& window, const QCommandLineParser& options) {
-  if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0)
-    window.tabs()->setCurrentIndex(tab);
+  if (const int page = asked_page(window, options); page >= 0) window.tabs()->setCurrentIndex(page);
   if (options.isSet("start"))
     window.lessons()->start(options.value("start").toInt() - 1);
   else if (options.isSet("train"))
@@ -99,10 +95,9 @@ QStringList connect_to_machine(MainWindow& window, QStringList arguments) {
 }
 
 QString unknown_page(const MainWindow& window, const QCommandLineParser& options) {
-  const QTabBar& tabs = *window.tabs();
-  if (!options.isSet("tab") || tab_named(tabs, options.value("tab")) >= 0) return {};
+  if (!options.isSet("tab") || asked_page(window, options) >= 0) return {};
   QStringList names;
-  for (int i = 0; i < tabs.count(); ++i) names << tabs.tabText(i);
+  for (int i = 0; i < window.tabs()->count(); ++i) names << window.tabStrip()->nameOf(i);
   return QStringLiteral("\"%1\" is no page. The pages are: %2.").arg(options.value("tab"), names.join(", "));
 }
 
@@ -121,8 +116,8 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
     window.train();
   if (options.isSet("train-seconds")) train_for(window, options.value("train-seconds").toDouble());
   read_all(window);
-  if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0) {
-    window.tabs()->setCurrentIndex(tab);  // an opened file may have shown another one
+  if (const int page = asked_page(window, options); page >= 0) {
+    window.tabs()->setCurrentIndex(page);  // an opened file may have shown another one
     read_all(window);
   }
   const bool written = window.grab().save(options.value("screenshot"));

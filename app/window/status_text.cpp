@@ -24,10 +24,10 @@ QString ready_text(const DeviceInfo* info) {
 }
 
 QString training_text(const Run& run, bool paused) {
-  const Progress p = run.progress.value_or(Progress{});
-  return QObject::tr("%1 %2 · epoch %3 of %4 · %5 elapsed")
-      .arg(paused ? QObject::tr("Paused") : QObject::tr("Training"), run_letter(std::max(0, run.letter)),
-           count_text(p.epoch), count_text(p.epochs), duration_text(p.elapsed_s));
+  const QString state = QObject::tr("%1 %2").arg(paused ? QObject::tr("Paused") : QObject::tr("Training"), run_letter(std::max(0, run.letter)));
+  if (!run.progress) return QObject::tr("%1 · no loss was read yet").arg(state);
+  const Progress& p = *run.progress;
+  return QObject::tr("%1 · epoch %2 of %3 · %4 elapsed").arg(state, count_text(p.epoch), count_text(p.epochs), duration_text(p.elapsed_s));
 }
 
 void add_trace(const Run& run, std::vector<StatusPart>& parts) {

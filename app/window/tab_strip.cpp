@@ -1,62 +1,161 @@
 #include "app/window/tab_strip.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
-#include <QMenu>
+#include <QLabel>
+#include <QPainter>
 #include <QPushButton>
+#include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
-#include "app/widgets/pane.h"
+#include "app/pages/page.h"
 #include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {
 
-constexpr int kRightMargin = 6, kSpacing = 4;
-
-bool has_note(const QString& name) { return name.contains("  "); }
+constexpr int kGroupsHeight = 31, kPagesHeight = 31, kSides = 8, kSpacing = 10;
+constexpr const char* kGap = "  ";  // between a name and its note
 
 }  // namespace
+
+TabRow::TabRow(const QString& style, const QString& name, QWidget* parent) : QTabBar(parent) {
+  setObjectName(style);
+  setDrawBase(false);
+  setExpanding(false);
+  setElideMode(Qt::ElideNone);
+  setFont(ui_font(12.5));
+  setAccessibleName(name);
+}
 
 void TabRow::reserveNote(int tab) {
   noted_.insert(tab);
   setTabText(tab, tabText(tab));  // lays the tabs out again
 }
 
+void TabRow::setNote(int tab, const QString& note) { setTabText(tab, note.isEmpty() ? nameOf(tab) : nameOf(tab) + kGap + note); }
+
+QString TabRow::nameOf(int tab) const { return tabText(tab).section(kGap, 0, 0); }
+
+void TabRow::setOffered(int tab, bool offered, const QString& answers) {
+  setTabToolTip(tab, offered ? answers : QStringList{answers, tr("This run has nothing for it.")}.join('\n').trimmed());
+  if (isTabEnabled(tab) != offered) setTabEnabled(tab, offered);  // Qt may choose another tab here, so only if it changes
+}
+
 QSize TabRow::tabSizeHint(int tab) const {
   QSize size = QTabBar::tabSizeHint(tab);
   if (!noted_.contains(tab)) return size;
   const auto width = [this](const QString& text) { return fontMetrics().size(Qt::TextShowMnemonic, text).width(); };
-  const QString name = tabText(tab).section("  ", 0, 0);
-  size.rwidth() += std::max(width(name + "  9"), width(tabText(tab))) - width(tabText(tab));
+  size.rwidth() += std::max(width(nameOf(tab) + kGap + "9"), width(tabText(tab))) - width(tabText(tab));
   return size;
 }
 
-void TabRow::tabLayoutChange() {
-  QTabBar::tabLayoutChange();
-  emit laidOut();
+TabStrip::TabStrip(QWidget* parent)
+    : QWidget(parent),
+      groups_(new TabRow("strip", tr("Tabs"), this)),
+      pages_(new TabRow("pages", tr("Pages of this tab"), this)),
+      answers_(new QLabel(this)),
+      row_(new QHBoxLayout) {
+  auto* below = new QWidget(this);
+  below->setFixedHeight(kPagesHeight);
+  below->setLayout(row_);
+  groups_->setFixedHeight(kGroupsHeight);
+  pages_->setFixedHeight(kPagesHeight - 1);
+  pages_->setUsesScrollButtons(false);
+  answers_->setFont(ui_font(11.5));
+  answers_->setForegroundRole(QPalette::PlaceholderText);
+  row_->setContentsMargins(kSides, 0, kSides, 0);
+  row_->setSpacing(kSpacing);
+  row_->addWidget(pages_);
+  row_->addWidget(answers_);
+  row_->addStretch(1);
+  auto* rows = new QVBoxLayout(this);
+  rows->setContentsMargins(0, 0, 0, 0);
+  rows->setSpacing(0);
+  rows->addWidget(groups_);
+  rows->addWidget(below);
+  setFixedHeight(kGroupsHeight + kPagesHeight);
+  connect(groups_, &QTabBar::currentChanged, this, &TabStrip::openGroup);
+  connect(pages_, &QTabBar::currentChanged, this, &TabStrip::showPage);
 }
 
-TabStrip::TabStrip(QWidget* parent)
-    : QWidget(parent), row_(new TabRow(this)), more_(option_button(tr("More tabs"), this)) {
-  row_->setObjectName("strip");
-  row_->setDrawBase(false);
-  row_->setExpanding(false);
-  row_->setUsesScrollButtons(false);
-  row_->setElideMode(Qt::ElideNone);
-  row_->setFixedHeight(31);
-  row_->setFont(ui_font(12.5));
-  row_->setAccessibleName(tr("Tabs"));
-  more_->setMenu(new QMenu(more_));
-  more_->setFont(ui_font(12.5));
-  auto* line = new QHBoxLayout(this);
-  line->setContentsMargins(0, 0, kRightMargin, 0);
-  line->setSpacing(kSpacing);
-  line->addWidget(row_);
-  line->addStretch(1);
-  line->addWidget(more_);
-  connect(more_->menu(), &QMenu::aboutToShow, this, &TabStrip::fillMenu);
-  connect(row_, &TabRow::laidOut, this, &TabStrip::fit);
-  connect(row_, &QTabBar::currentChanged, this, &TabStrip::fit);
+void TabStrip::takePicker(QWidget* picker) {
+  row_->addWidget(picker);
+  picker->hide();
+  QList<QPushButton*> buttons = picker->findChildren<QPushButton*>();
+  if (auto* alone = qobject_cast<QPushButton*>(picker)) buttons << alone;
+  for (QPushButton* button : buttons) button->setProperty("small", true);
+}
+
+int TabStrip::addPage(const Page& page) {
+  const int number = pages_->count();
+  if (groups_->count() == 0 || groups_->nameOf(groups_->count() - 1) != page.group) {
+    last_.push_back(number);
+    const QSignalBlocker quiet(groups_);  // its page comes below
+    groups_->addTab(page.group);
+  }
+  const int group = groups_->count() - 1;
+  list_.push_back({group, page.answers, page.picker});
+  if (page.picker) takePicker(page.picker);
+  pages_->addTab(page.title);
+  pages_->setOffered(number, true, page.answers);
+  pages_->setTabVisible(number, number == pages_->currentIndex());
+  if (page.notes) pages_->reserveNote(number), groups_->reserveNote(group);
+  return number;
+}
+
+int TabStrip::firstOf(int group) const {
+  if (const int last = last_[static_cast<size_t>(group)]; list_[static_cast<size_t>(last)].offered) return last;
+  for (int page = 0; page < pages_->count(); ++page)
+    if (groupOf(page) == group && list_[static_cast<size_t>(page)].offered) return page;
+  return -1;
+}
+
+void TabStrip::openGroup(int group) {
+  if (group >= 0 && groupOf(pages_->currentIndex()) != group) pages_->setCurrentIndex(std::max(0, firstOf(group)));
+}
+
+// The pages of its group come first: Qt leaves a tab that is hidden.
+void TabStrip::showPage(int page) {
+  if (page < 0 || page >= static_cast<int>(list_.size())) return;
+  const Entry& front = list_[static_cast<size_t>(page)];
+  last_[static_cast<size_t>(front.group)] = page;
+  for (const bool shown : {true, false})
+    for (int i = 0; i < pages_->count(); ++i)
+      if ((groupOf(i) == front.group) == shown && pages_->isTabVisible(i) != shown) pages_->setTabVisible(i, shown);
+  groups_->setCurrentIndex(front.group);
+  answers_->setText(front.answers);
+  for (const Entry& entry : list_)
+    if (entry.picker) entry.picker->setVisible(entry.picker == front.picker);
+  fit();
+}
+
+void TabStrip::setOffered(int page, bool offered) {
+  Entry& entry = list_[static_cast<size_t>(page)];
+  if (std::exchange(entry.offered, offered) == offered) return;
+  if (!offered && pages_->currentIndex() == page) pages_->setCurrentIndex(0);
+  pages_->setOffered(page, offered, entry.answers);
+  const bool alone = std::ranges::count(list_, entry.group, &Entry::group) == 1;
+  groups_->setOffered(entry.group, firstOf(entry.group) >= 0, alone ? entry.answers : QString());
+}
+
+void TabStrip::setNote(int page, const QString& note) {
+  pages_->setNote(page, note);
+  groups_->setNote(groupOf(page), note);
+  fit();
+}
+
+int TabStrip::pageNamed(const QString& name) const {
+  const auto same = [&name](const QString& other) { return other.compare(name, Qt::CaseInsensitive) == 0; };
+  int begins = -1;
+  for (int i = pages_->count() - 1; i >= 0; --i) {
+    if (same(nameOf(i))) return i;
+    if (nameOf(i).startsWith(name, Qt::CaseInsensitive)) begins = i;
+  }
+  for (int group = 0; group < groups_->count(); ++group)
+    if (same(groups_->nameOf(group))) return std::max(0, firstOf(group));
+  return begins;
 }
 
 void TabStrip::resizeEvent(QResizeEvent* event) {
@@ -64,54 +163,33 @@ void TabStrip::resizeEvent(QResizeEvent* event) {
   fit();
 }
 
-void TabStrip::setOffered(int tab, bool offered) {
-  if (offered == !left_out_.contains(tab)) return;
-  offered ? static_cast<void>(left_out_.erase(tab)) : static_cast<void>(left_out_.insert(tab));
-  if (!offered && row_->currentIndex() == tab) row_->setCurrentIndex(0);
-  if (!offered && chosen_ == tab) chosen_ = -1;
-  fit();
+// A picker may have another width now.
+bool TabStrip::event(QEvent* event) {
+  const bool done = QWidget::event(event);
+  if (event->type() == QEvent::LayoutRequest) fit();
+  return done;
 }
 
-// Where they do not all fit, the widest of the rest has a place as well: for the one that is chosen under "More".
-int TabStrip::mainTabs() const {
-  int needed = 0, widest = 0;
-  for (int i = 0; i < row_->count(); ++i) needed += row_->widthOf(i), widest = std::max(widest, row_->widthOf(i));
-  if (needed <= width() - kRightMargin) return row_->count();
-  int left = width() - kRightMargin - kSpacing - more_->sizeHint().width() - widest, tabs = 0;
-  while (tabs < row_->count() && left >= row_->widthOf(tabs)) left -= row_->widthOf(tabs++);
-  return std::max(1, tabs);
-}
-
-// If a tab with a note is hidden ("Insights  3"), the button names it: "More · Insights 3".
+// A group of one page needs no second name. What the page answers gives way to its pickers.
 void TabStrip::fit() {
-  if (fitting_ || row_->count() == 0) return;
-  fitting_ = true;
-  const int main = mainTabs();
-  if (row_->currentIndex() >= main) chosen_ = row_->currentIndex();
-  if (const int front = row_->currentIndex(); !row_->isTabVisible(front)) row_->setTabVisible(front, true);
-  QString note;
-  bool more = false;
-  for (int i = 0; i < row_->count(); ++i) {
-    const bool offered = !left_out_.contains(i), shown = i < main || i == row_->currentIndex() || i == chosen_;
-    if (row_->isTabVisible(i) != shown) row_->setTabVisible(i, shown);
-    if (row_->isTabEnabled(i) != offered) {  // Qt may choose another tab here, so only if it changes
-      row_->setTabEnabled(i, offered);
-      row_->setTabToolTip(i, offered ? QString() : tr("This run has nothing for this page."));
-    }
-    more |= !shown && offered;
-    if (offered && !shown && has_note(row_->tabText(i))) note = QString::fromUtf8(" · ") + row_->tabText(i).simplified();
-  }
-  more_->setText(tr("More") + note);
-  more_->setVisible(more);
-  row_->updateGeometry();
-  fitting_ = false;
+  const int page = pages_->currentIndex();
+  if (page < 0 || page >= static_cast<int>(list_.size())) return;
+  const Entry& front = list_[static_cast<size_t>(page)];
+  const bool several = std::ranges::count(list_, front.group, &Entry::group) > 1;
+  const int wanted = pages_->sizeHint().width();
+  if (pages_->isVisibleTo(this) != several) pages_->setVisible(several);
+  if (pages_->width() != wanted) pages_->setFixedWidth(wanted);
+  int left = width() - 2 * kSides - kSpacing;
+  if (several) left -= wanted + kSpacing;
+  if (front.picker) left -= front.picker->sizeHint().width() + kSpacing;
+  const bool fits = answers_->sizeHint().width() <= left;
+  if (answers_->isVisibleTo(this) != fits) answers_->setVisible(fits);
 }
 
-void TabStrip::fillMenu() {
-  more_->menu()->clear();
-  for (int i = 0; i < row_->count(); ++i)
-    if (!row_->isTabVisible(i) && !left_out_.contains(i))
-      more_->menu()->addAction(row_->tabText(i), row_, [this, i] { row_->setCurrentIndex(i); });
+void TabStrip::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(QRect(0, kGroupsHeight, width(), kPagesHeight), theme().base);
+  painter.fillRect(QRect(0, height() - 1, width(), 1), theme().border);
 }
 
 }  // namespace ws::app

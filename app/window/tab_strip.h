@@ -1,26 +1,29 @@
-// The row of tabs over the whole window. Every tab keeps its place, whatever run is shown and page is in front;
-// a tab that has nothing to show is grey. What does not fit into a narrow window is under "More".
+// Two rows over the whole window: the groups of pages, and below them the pages of the group in front, what the page answers
+// and its pickers. Every tab keeps its place, whatever run is shown and page is in front; a page that has nothing to show is
+// grey.
 #pragma once
 #include <QTabBar>
 #include <set>
+#include <vector>
 
-class QPushButton;
+class QLabel;
+class QHBoxLayout;
 
 namespace ws::app {
+
+struct Page;
 
 class TabRow : public QTabBar {
   Q_OBJECT
  public:
-  using QTabBar::QTabBar;
-  void reserveNote(int tab);
-  int widthOf(int tab) const { return tabSizeHint(tab).width(); }
-
- signals:
-  void laidOut();
+  TabRow(const QString& style, const QString& name, QWidget* parent);
+  void reserveNote(int tab);                      // space for a number beside the name: "Insights  3"
+  void setNote(int tab, const QString& note);     // empty: none
+  QString nameOf(int tab) const;                  // without its note
+  void setOffered(int tab, bool offered, const QString& answers);
 
  protected:
   QSize tabSizeHint(int tab) const override;
-  void tabLayoutChange() override;
 
  private:
   std::set<int> noted_;
@@ -30,25 +33,38 @@ class TabStrip : public QWidget {
   Q_OBJECT
  public:
   explicit TabStrip(QWidget* parent);
-  QTabBar* tabs() const { return row_; }
-  QPushButton* more() const { return more_; }
-  void setOffered(int tab, bool offered);
-  bool offered(int tab) const { return !left_out_.contains(tab); }
-  void reserveNote(int tab) { row_->reserveNote(tab); }  // space for a number beside the name: "Insights  3"
-  int mainTabs() const;  // the first tabs, which have their places at this width
+  int addPage(const Page& page);  // its group is new, or the one of the page before
+  QTabBar* pages() const { return pages_; }  // all pages; the row shows the pages of the group in front
+  QTabBar* groups() const { return groups_; }
+  int groupOf(int page) const { return list_[static_cast<size_t>(page)].group; }
+  void setOffered(int page, bool offered);
+  void setNote(int page, const QString& note);
+  int pageNamed(const QString& name) const;  // a page, a group or the beginning of a name; -1: none
+  QString nameOf(int page) const { return pages_->nameOf(page); }
 
  protected:
+  bool event(QEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
+  void paintEvent(QPaintEvent*) override;
 
  private:
+  struct Entry {
+    int group;
+    QString answers;
+    QWidget* picker;  // nullptr: none
+    bool offered = true;
+  };
+  void takePicker(QWidget* picker);
+  int firstOf(int group) const;  // the offered page that was in front last, else the first offered one; -1: none
+  void showPage(int page);
+  void openGroup(int group);
   void fit();
-  void fillMenu();
 
-  TabRow* row_;
-  QPushButton* more_;
-  std::set<int> left_out_;
-  int chosen_ = -1;  // chosen under "More": it stays in the row
-  bool fitting_ = false;
+  TabRow *groups_, *pages_;
+  QLabel* answers_;
+  QHBoxLayout* row_;  // of the pages
+  std::vector<Entry> list_;  // by page
+  std::vector<int> last_;    // by group: the page that was in front
 };
 
 }  // namespace ws::app

@@ -35,12 +35,15 @@ constexpr int kWideFrom = 1750;  // there is space for the whole progress
 constexpr int kTraceWindow = 100, kTraceCounters = 101;  // entries in the trace box, beside the levels
 
 QString speed_name(TrainSpeed speed) {
-  return speed == TrainSpeed::Full ? QObject::tr("Speed: full") : speed == TrainSpeed::Slow ? QObject::tr("Speed: slow") : QObject::tr("Speed: step");
+  return speed == TrainSpeed::Full ? QObject::tr("Full speed") : speed == TrainSpeed::Slow ? QObject::tr("Slow") : QObject::tr("Step by step");
 }
 
 }  // namespace
 
-ProgressCell::ProgressCell(QWidget* parent) : QWidget(parent) { setFixedHeight(44); }
+ProgressCell::ProgressCell(QWidget* parent) : QPushButton(parent) {
+  setFixedHeight(44);
+  setMenu(new QMenu(this));
+}
 
 void ProgressCell::setWide(bool wide) {
   if (std::exchange(wide_, wide) != wide) updateGeometry();
@@ -80,21 +83,25 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     if (run->shipped) shortest_ = shorter_, shorter_ = weak_, weak_ += " · " + origin_text(*run);
     done_ = run->summary->status == RunStatus::Finished ? 1 : 0;
   }
-  setAccessibleName(tr("Progress"));
+  setAccessibleName(tr("Current run"));
   setAccessibleDescription((run ? run_letter(slot_) + " " + strong_ + weak_ : QString()).trimmed());
-  setToolTip(title_);
+  setToolTip(tr("%1\nClick to make another run the current one.").arg(title_));
   update();
 }
 
 void ProgressCell::paintEvent(QPaintEvent*) {
+  constexpr int kArrow = 14;
   const Theme& t = theme();
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   draw_badge(painter, QRectF(0, 4, 15, 15), slot_);
   painter.setFont(ui_font(12.5, 600));
   painter.setPen(t.text);
-  painter.drawText(QRectF(20, 2, width() - 20, 18), Qt::AlignLeft | Qt::AlignVCenter,
-                   QFontMetricsF(painter.font()).elidedText(title_, Qt::ElideRight, width() - 20));
+  if (underMouse() || hasFocus()) painter.setPen(t.focus);
+  const QString title = QFontMetricsF(painter.font()).elidedText(title_, Qt::ElideRight, width() - 20 - kArrow);
+  painter.drawText(QRectF(20, 2, width() - 20, 18), Qt::AlignLeft | Qt::AlignVCenter, title);
+  const QPointF tip(20 + QFontMetricsF(painter.font()).horizontalAdvance(title) + 9, 14);
+  painter.drawPolyline(QPolygonF{tip - QPointF(3.5, 3.5), tip, tip + QPointF(3.5, -3.5)});
   const QRectF line(0, 19, width(), 16);
   painter.setFont(ui_font(11, 600));
   painter.setPen(t.secondary);
@@ -292,14 +299,14 @@ void TopBar::buildTrace() {
                                             {kTraceWindow, tr("Trace 20 of 2 000 steps")},
                                             {static_cast<int>(prof::TraceLevel::Graph), tr("Trace graphs")},
                                             {static_cast<int>(prof::TraceLevel::Kernels), tr("Trace kernels")},
-                                            {static_cast<int>(prof::TraceLevel::Full), tr("Trace kernels + API")}};
+                                            {static_cast<int>(prof::TraceLevel::Full), tr("Trace everything")}};
   for (const auto& [level, name] : levels) trace_->addItem(name, level);
   trace_->setItemData(0,
                       tr("Records nothing. If you choose Off during a run, the profiler stays attached until the run "
                          "ends, and launches may stay a little slower."),
                       Qt::ToolTipRole);
   trace_->setItemData(trace_->findData(static_cast<int>(prof::TraceLevel::Full)),
-                      tr("Also records calls to CUDA, and CPU stacks for the flame graph."), Qt::ToolTipRole);
+                      tr("Records kernels, calls to CUDA, and CPU stacks for the flame graph."), Qt::ToolTipRole);
   trace_->insertSeparator(trace_->count());
   trace_->addItem(QString(), kTraceCounters);
   trace_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -372,22 +379,19 @@ void TopBar::fitCells() {
   trace_->setVisible(!program_);
 }
 
+void TopBar::setRuns(const std::vector<Run*>& runs) {
+  QMenu* menu = progress_->menu();
+  menu->clear();
+  for (Run* run : runs)
+    menu->addAction(badge_icon(run->slot), title_among(*run, {runs.begin(), runs.end()}), this, [this, run] { emit runPicked(run); });
+  menu->addSeparator();
+  menu->addAction(tr("All runs…"), this, &TopBar::runsWanted);
+}
+
 void TopBar::setFollow(bool on) {
   following_ = on;
   follow_->setChecked(following_ && live_);
 }
-
-QWidget* TopBar::keepPicker(QWidget* picker) {
-  auto* holder = new QWidget(middle_);
-  auto* row = new QHBoxLayout(holder);
-  row->setContentsMargins(0, 0, 0, 0);
-  row->addWidget(picker);
-  row->addStretch(1);
-  middle_->addWidget(holder);
-  return holder;
-}
-
-void TopBar::setPicker(QWidget* picker) { middle_->setCurrentWidget(picker ? picker : middle_->widget(1)); }
 
 prof::TraceLevel TopBar::traceLevel() const {
   const int choice = trace_->currentData().toInt();
@@ -424,7 +428,7 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   fitCells();
   const bool sweep = run && run->lab;  // it has no steps and no loss
   hint_->setText(sweep ? tr("%1 · a sweep of the laboratory").arg(run->title) : tr("Press Train to begin"));
-  if (middle_->currentIndex() < 2) middle_->setCurrentIndex(run && !sweep ? 1 : 0);
+  middle_->setCurrentIndex(run && !sweep ? 1 : 0);
   progress_->show(run, waiting, compact_);
   if (!run) return cost_->hide();
   showFigures(*run);

@@ -1,6 +1,7 @@
 // The toolbar: Train or Pause, Stop, Step; the live run; the cost of tracing and the trace level; Follow, Find, theme.
 #pragma once
 #include <QPointer>
+#include <QPushButton>
 #include <QVariantList>
 #include <QWidget>
 #include <vector>
@@ -11,19 +12,19 @@ class QAction;
 class QComboBox;
 class QHBoxLayout;
 class QLabel;
-class QPushButton;
 class QStackedWidget;
 class QToolButton;
 
 namespace ws::app {
 
-// Badge, epoch and step of a run over a bar.
-class ProgressCell : public QWidget {
+// Badge, epoch and step of the current run over a bar. Its menu makes another shown run current.
+class ProgressCell : public QPushButton {
   Q_OBJECT
  public:
   explicit ProgressCell(QWidget* parent = nullptr);
   void show(const Run* run, int waiting, bool compact);
   void setWide(bool wide);  // the window is wide: a long name is whole
+  const QString& title() const { return title_; }
   QSize sizeHint() const override { return {compact_ ? 190 : wide_ ? 420 : 252, 44}; }
 
  protected:
@@ -65,11 +66,10 @@ class TopBar : public QWidget {
   void showRun(const Run* run, bool busy, bool paused, int waiting);
   bool showsProgram() const { return program_; }  // a recorded program: the first button records it again
   void setCompact(bool compact);
+  void setRuns(const std::vector<Run*>& runs);  // those that can be made current
   void setFollow(bool on);  // lit only while the shown run grows
   void setSpeed(TrainSpeed speed, int slow_rate);  // steps a second
-  QWidget* keepPicker(QWidget* picker);  // takes it in, hidden; pass the result to setPicker
-  void setPicker(QWidget* picker);       // replaces the progress on another tab; nullptr: the progress
-  QVariantList traceChoices() const;     // level or window, and counters: stored in settings
+  QVariantList traceChoices() const;  // level or window, and counters: stored in settings
   void setTraceChoices(const QVariantList& choices);
   QPushButton* train() const { return train_; }
   QPushButton* stop() const { return stop_; }
@@ -77,6 +77,7 @@ class TopBar : public QWidget {
   QPushButton* speed() const { return speed_; }
   QPushButton* follow() const { return follow_; }
   QPushButton* find() const { return find_; }
+  ProgressCell* currentRun() const { return progress_; }
 
  signals:
   void trainClicked();  // Train, Pause or Resume, as its text says
@@ -86,6 +87,8 @@ class TopBar : public QWidget {
   void followClicked(bool on);
   void findClicked();
   void themeClicked();
+  void runPicked(ws::app::Run* run);
+  void runsWanted();  // the list of all runs
 
  protected:
   void paintEvent(QPaintEvent*) override;

@@ -7,9 +7,10 @@
 #include <QScreen>
 #include <QSettings>
 #include <QSplitter>
-#include <QTabBar>
+#include <algorithm>
 
 #include "app/window/dock_column.h"
+#include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "app/workspace/shipped_runs.h"
 
@@ -32,7 +33,7 @@ WindowLayout::WindowLayout(Workspace& workspace, const Parts& parts, const AllPa
   parts_.columns->installEventFilter(this);
   connect(parts_.columns, &QSplitter::splitterMoved, this, [this] { kept_widths_ = true; });
   for (const Page& page : pages.tabs) folds_setup_.push_back(page.folds_setup);
-  connect(parts_.tabs, &QTabBar::currentChanged, this, &WindowLayout::showTab);
+  connect(parts_.strip->pages(), &QTabBar::currentChanged, this, &WindowLayout::showTab);
   for (const Page* page : pages.each()) {
     remembered_.insert(remembered_.end(), page->remembered.begin(), page->remembered.end());
     if (page->set_compact) set_compact_.push_back(page->set_compact);
@@ -97,7 +98,7 @@ void WindowLayout::remember() {
   settings.setValue("window/columns", parts_.columns->saveState());
   settings.setValue("window/right", parts_.docks->heights());
   settings.setValue("window/compact", compact_);
-  settings.setValue("window/tab", parts_.tabs->currentIndex());
+  settings.setValue("window/page", parts_.strip->nameOf(parts_.strip->pages()->currentIndex()));
   settings.setValue("window/trace_level", parts_.bar->traceChoices());
   settings.setValue("window/sides", parts_.docks->openDocks());
   const auto usual = setup_open_.find(kUsual);
@@ -122,7 +123,8 @@ void WindowLayout::restore() {
   if (settings.value("window/compact").toBool() == narrow()) restoreSizes();
   restorePages(false);
   parts_.bar->setTraceChoices(settings.value("window/trace_level").toList());
-  parts_.tabs->setCurrentIndex(settings.value("window/tab").toInt());
+  if (const QString page = settings.value("window/page").toString(); !page.isEmpty())
+    parts_.strip->pages()->setCurrentIndex(std::max(0, parts_.strip->pageNamed(page)));
   restoreRuns();
 }
 

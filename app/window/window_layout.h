@@ -9,11 +9,11 @@
 class QAbstractButton;
 class QMainWindow;
 class QSplitter;
-class QTabBar;
 
 namespace ws::app {
 
 class DockColumn;
+class TabStrip;
 class TopBar;
 
 // The largest size up to `wanted` that fits the screen, including the window frame.
@@ -27,7 +27,7 @@ class WindowLayout : public QObject {
     TopBar* bar;
     QSplitter* columns;
     DockColumn* docks;
-    QTabBar* tabs;
+    TabStrip* strip;
     QAbstractButton* setup;
   };
   WindowLayout(Workspace& workspace, const Parts& parts, const AllPages& pages);

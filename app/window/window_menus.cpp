@@ -4,15 +4,16 @@
 #include <QFileInfo>
 #include <QMenu>
 #include <QMenuBar>
-#include <QTabBar>
+#include <utility>
 
 #include "app/widgets/glossary.h"
+#include "app/window/tab_strip.h"
 #include "app/workspace/shipped_runs.h"
 
 namespace ws::app {
 
-WindowMenus::WindowMenus(QMenuBar* bar, QTabBar* tabs, Rails rails, const AllPages& pages)
-    : QObject(bar), bar_(bar), tabs_(tabs), rails_(rails), pages_(pages) {
+WindowMenus::WindowMenus(QMenuBar* bar, TabStrip* strip, Rails rails, const AllPages& pages)
+    : QObject(bar), bar_(bar), strip_(strip), rails_(rails), pages_(pages) {
   bar_->setFixedHeight(27);
   buildFile();
   buildRun();
@@ -77,25 +78,31 @@ void WindowMenus::buildView() {
   view->addAction(tr("Setup"), QKeySequence("Ctrl+B"), rails_.setup, &QAbstractButton::toggle);
   view->addAction(tr("Runs"), QKeySequence("Ctrl+Shift+B"), rails_.runs, &QAbstractButton::toggle);
   view->addSeparator();
-  view->addMenu(tabMenu());
-  const auto turn = [tabs = tabs_](int by) {
-    tabs->setCurrentIndex((tabs->currentIndex() + tabs->count() + by) % tabs->count());
+  view->addMenu(pageMenu());
+  const auto turn = [pages = strip_->pages()](int by) {  // to the next page that is not grey
+    int page = pages->currentIndex();
+    do page = (page + pages->count() + by) % pages->count();
+    while (!pages->isTabEnabled(page));
+    pages->setCurrentIndex(page);
   };
-  view->addAction(tr("Next tab"), QKeySequence("Ctrl+Tab"), this, [turn] { turn(1); });
-  view->addAction(tr("Previous tab"), QKeySequence("Ctrl+Shift+Tab"), this, [turn] { turn(-1); });
+  view->addAction(tr("Next page"), QKeySequence("Ctrl+Tab"), this, [turn] { turn(1); });
+  view->addAction(tr("Previous page"), QKeySequence("Ctrl+Shift+Tab"), this, [turn] { turn(-1); });
   view->addSeparator();
   addPageEntries(MenuName::View);
   view->addAction(tr("Light or dark"), QKeySequence("Ctrl+T"), this, &WindowMenus::themeWanted);
   view->addAction(tr("Full screen"), QKeySequence("F11"), this, &WindowMenus::fullScreenWanted);
 }
 
-QMenu* WindowMenus::tabMenu() {
-  auto* menu = new QMenu(tr("Tab"), bar_);
+// A line between the tabs. Ctrl and a number open the first page of a tab.
+QMenu* WindowMenus::pageMenu() {
+  auto* menu = new QMenu(tr("Page"), bar_);
   menu->setObjectName("tabs");
-  for (int i = 0; i < static_cast<int>(pages_.tabs.size()); ++i) {
-    QAction* show =
-        menu->addAction(pages_.tabs[static_cast<size_t>(i)].title, this, [this, i] { tabs_->setCurrentIndex(i); });
-    if (i < 9) show->setShortcut(QKeySequence(QString("Ctrl+%1").arg(i + 1)));
+  QTabBar* pages = strip_->pages();
+  for (int i = 0, group = -1; i < pages->count(); ++i) {
+    const bool first = strip_->groupOf(i) != std::exchange(group, strip_->groupOf(i));
+    if (first && i > 0) menu->addSeparator();
+    QAction* show = menu->addAction(strip_->nameOf(i), this, [pages, i] { pages->setCurrentIndex(i); });
+    if (first && group < 9) show->setShortcut(QKeySequence(QString("Ctrl+%1").arg(group + 1)));
   }
   return menu;
 }

@@ -8,9 +8,10 @@
 class QAbstractButton;
 class QMenu;
 class QMenuBar;
-class QTabBar;
 
 namespace ws::app {
+
+class TabStrip;
 
 class WindowMenus : public QObject {
   Q_OBJECT
@@ -18,7 +19,7 @@ class WindowMenus : public QObject {
   struct Rails {
     QAbstractButton *setup, *runs;
   };
-  WindowMenus(QMenuBar* bar, QTabBar* tabs, Rails rails, const AllPages& pages);
+  WindowMenus(QMenuBar* bar, TabStrip* strip, Rails rails, const AllPages& pages);
   void setRecent(const QStringList& paths);
 
  signals:
@@ -51,13 +52,13 @@ class WindowMenus : public QObject {
   void buildFile();
   void buildRun();
   void buildView();
-  QMenu* tabMenu();
+  QMenu* pageMenu();
   QMenu* wordMenu();
   void buildHelp();
 
   QMenuBar* bar_;
   QMenu* recent_ = nullptr;
-  QTabBar* tabs_;
+  TabStrip* strip_;
   Rails rails_;
   const AllPages& pages_;  // used only while the menus are built
   std::map<MenuName, QMenu*> menus_;

@@ -16,6 +16,13 @@ int rank_count(const Run& run) {
   return run.hasChoices() ? std::max(1, static_cast<int>(run.spec.exec.gpus)) : 1;
 }
 
+int memory_rank(const prof::Trace& trace) {
+  int lowest = -1;
+  for (const prof::Track& track : trace.tracks())
+    if (track.rank >= 0 && track.spans > 0) lowest = lowest < 0 ? track.rank : std::min(lowest, track.rank);
+  return lowest;
+}
+
 prof::TimeNs clock_error(const Run& run) {
   return run.reader ? static_cast<prof::TimeNs>(prof::clock_error_of(run.reader->summary()) * 1e3) : 0;
 }

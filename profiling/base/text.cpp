@@ -87,9 +87,10 @@ std::string time_text(double us) {
 std::string percent(double share, int decimals) { return fixed(100 * share, decimals) + " %"; }
 
 std::string column_letters(size_t number) {
+  constexpr std::string_view kLetters = "ABCDEFGHJKLMNPQRSTUVWXYZ";
   std::string text;
-  for (size_t rest = number + 1; rest > 0; rest = (rest - 1) / 26)
-    text.insert(text.begin(), static_cast<char>('A' + (rest - 1) % 26));
+  for (size_t rest = number + 1; rest > 0; rest = (rest - 1) / kLetters.size())
+    text.insert(text.begin(), kLetters[(rest - 1) % kLetters.size()]);
   return text;
 }
 

@@ -34,7 +34,7 @@ std::string duration_text(double seconds);               // "0.40 s", "12 s", "1
 std::string time_text(double us);                        // "27.1 µs", "1.84 ms", "2.00 s"
 std::string percent(double share, int decimals = 1);     // "97.6 %"
 
-// Numbers things with letters, as the columns of a spreadsheet: A … Z, AA, AB …
-std::string column_letters(size_t number);  // "A" for 0, "Z" for 25, "AA" for 26
+// Numbers things with letters, as the columns of a spreadsheet: A … Z, AA, AB … I and O are left out: they look like 1 and 0.
+std::string column_letters(size_t number);  // "A" for 0, "J" for 8, "Z" for 23, "AA" for 24
 
 }  // namespace ws

@@ -110,7 +110,7 @@ Table::Row row_of(const Plan& plan, size_t number, double us) {
 Table plan_rows(const Plan& plan, const PlanTimes& times, const std::function<bool(const std::string& block)>& folded) {
   using Kind = Table::Kind;
   Table table{{{"number", "#", "", Kind::Count}, {"op", "op", "", Kind::Text}, {"reads", "reads", "", Kind::Text},
-               {"writes", "writes", "", Kind::Text}, {"bytes", "bytes", "", Kind::Bytes}, {"flop", "FLOP", "", Kind::Significant},
+               {"writes", "writes", "", Kind::Text}, {"bytes", "written", "", Kind::Bytes}, {"flop", "FLOP", "", Kind::Significant},
                {"us", times.means ? "mean" : "median", "µs", Kind::Time}}, {}};
   std::string heading, block;
   for (size_t i = 0; i < plan.ops.size(); ++i) {

@@ -38,9 +38,8 @@ Page insights_page(Workspace& workspace) {
   const auto show_runs = [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); };
   QObject::connect(workspace.library(), &RunLibrary::tickedChanged, tab,
                    [&workspace, show_runs] { show_runs(workspace.library()->ticked()); });
-  QObject::connect(tab, &InsightsTab::runChosen, &workspace, &Workspace::pick);
   Page page;
-  page.title = QObject::tr("Insights"), page.widget = tab, page.picker = tab->picker(), page.show_runs = show_runs, page.notes = true;
+  page.title = QObject::tr("Insights"), page.widget = tab, page.show_runs = show_runs, page.notes = true;
   return page;
 }
 

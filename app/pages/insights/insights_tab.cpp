@@ -1,8 +1,6 @@
 #include "app/pages/insights/insights_tab.h"
 
 #include <QLabel>
-#include <QMenu>
-#include <QPushButton>
 #include <QScrollArea>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -56,11 +54,6 @@ RunInsights InsightsTab::foundIn(const Run& run) {
 }
 
 InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(parent), session_(session) {
-  picker_ = option_button(tr("Run of this page"), this);
-  picker_->setText(tr("No run"));
-  picker_->setIconSize(kBadgeBesideText);
-  menu_ = new QMenu(picker_);
-  picker_->setMenu(menu_);
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(5, 5, 5, 5);
   auto* scroll = new QScrollArea(this);
@@ -96,24 +89,12 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
   refresh();
 }
 
-QWidget* InsightsTab::picker() const { return picker_; }
-
 // While the current run is an attempt to improve the shown run, its cards stay.
 void InsightsTab::setRuns(const std::vector<Run*>& runs) {
-  fillPicker(runs);
   Run* current = current_of(runs);
   const bool tried_here = std::ranges::any_of(attempts_, [&](const Attempt& a) { return a.base == run_ && a.run == current; });
   if (run_ && (trying_ || (current && tried_here))) return refresh();
   showRun(current);
-}
-
-void InsightsTab::fillPicker(const std::vector<Run*>& runs) {
-  menu_->clear();
-  for (Run* run : runs) menu_->addAction(badge_icon(run->slot), run->title, this, [this, chosen = QPointer<Run>(run)] {
-      if (!chosen) return;
-      showRun(chosen);
-      emit runChosen(chosen);
-    });
 }
 
 void InsightsTab::showRun(Run* run) {
@@ -127,8 +108,6 @@ void InsightsTab::sessionEnded(Run* run) {
 }
 
 void InsightsTab::refresh() {
-  picker_->setText(run_ ? run_->title : tr("No run"));
-  picker_->setIcon(run_ ? badge_icon(run_->slot) : QIcon());
   for (ReportReader* reader : {static_cast<ReportReader*>(&inside_), static_cast<ReportReader*>(&ranks_)}) {
     reader->setRun(run_);
     if (isVisible() || (run_ && !run_->live())) reader->refresh();  // to copy a live trace takes time

@@ -12,8 +12,6 @@
 #include "app/workspace/report_reader.h"
 
 class QLabel;
-class QMenu;
-class QPushButton;
 class QVBoxLayout;
 
 namespace ws::app {
@@ -27,7 +25,6 @@ class InsightsTab : public QWidget {
   void setRuns(const std::vector<Run*>& runs);  // the ticked runs; the shown run stays if it is still among them
   void showRun(Run* run);
   Run* run() const { return run_; }
-  QWidget* picker() const;
   const std::vector<InsightCard*>& cards() const { return cards_; }
   QString emptyText() const;
   QString noteText() const;  // how far predictions have been off, once for all cards
@@ -38,7 +35,6 @@ class InsightsTab : public QWidget {
 
  signals:
   void counted(int insights);
-  void runChosen(ws::app::Run* run);  // in the menu
   void showWanted(ws::app::Run* run, const ws::app::Insight& insight);
 
  private:
@@ -52,14 +48,11 @@ class InsightsTab : public QWidget {
   void sessionEnded(Run* run);
   const Attempt* attemptOf(const std::string& rule) const;
   QString blockedBecause(const Insight& insight) const;
-  void fillPicker(const std::vector<Run*>& runs);
 
   TrainingSession* session_;
   QPointer<Run> run_;
   std::vector<Attempt> attempts_;
   std::function<Run*(const RunSpec&, const QString&)> train_;
-  QPushButton* picker_;
-  QMenu* menu_;
   QLabel *empty_, *note_;
   QVBoxLayout* column_;
   std::vector<InsightCard*> cards_;

@@ -4,6 +4,7 @@
 #include <QDataStream>
 #include <QFileDialog>
 #include <QIODevice>
+#include <QPushButton>
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "app/text/units.h"
 #include "app/timeline/range_export.h"
 #include "app/timeline/timeline_pane.h"
+#include "app/widgets/theme.h"
 #include "app/workspace/last_seconds.h"
 
 namespace ws::app {
@@ -40,6 +42,28 @@ void export_range(Workspace& workspace, TimelinePane* pane) {
   } catch (const std::exception& problem) {
     workspace.say(QString::fromUtf8(problem.what()), true);
   }
+}
+
+// Names the baseline, and opens the comparison with it.
+QPushButton* compare_button(Workspace& workspace, QWidget* page) {
+  auto* button = new QPushButton(page);
+  button->setAccessibleName(QObject::tr("Baseline"));
+  button->setIconSize(kBadgeBesideText);
+  QObject::connect(button, &QPushButton::clicked, &workspace, [&workspace] {
+    RunLibrary& library = *workspace.library();
+    if (library.baseline()) workspace.compareRuns(library.baseline(), library.current());
+  });
+  return button;
+}
+
+void show_baseline(QPushButton& button, Workspace& workspace) {
+  constexpr int kMost = 360;  // pixels of a long title
+  const Run* baseline = workspace.library()->baseline();
+  const QString title = baseline ? QFontMetrics(button.font()).elidedText(baseline->title, Qt::ElideRight, kMost) : QString();
+  button.setEnabled(baseline);
+  button.setText(baseline ? QObject::tr("Compare with %1").arg(title) : QObject::tr("No baseline: tick a second run in Runs"));
+  button.setToolTip(baseline ? baseline->title : QString());
+  button.setIcon(baseline ? badge_icon(baseline->slot) : QIcon());
 }
 
 bool calls_allocator(const Run& run) {
@@ -283,9 +307,12 @@ Page live_page(Workspace& workspace) {
   connect_timeline(workspace, timeline);
   Page page;
   page.title = QObject::tr("Live"), page.widget = live;
-  page.show_runs = [live, timeline, &workspace](const std::vector<Run*>& runs) {
+  QPushButton* compare = compare_button(workspace, live);
+  page.picker = compare;
+  page.show_runs = [live, timeline, compare, &workspace](const std::vector<Run*>& runs) {
     timeline->setShown(workspace.shownRun());
     live->setRuns(runs);
+    show_baseline(*compare, workspace);
   };
   page.set_compact = [live](bool narrow) { live->setCompact(narrow); };
   page.menus.push_back({MenuName::View, {page_action(live, QObject::tr("Undo zoom"), QKeySequence::Undo,

@@ -268,7 +268,9 @@ void MemoryMapPanel::refresh() {
       : has_phases(map) ? tr("address × time · colour of the phase in which a block was made")
       : map.steps > 0   ? tr("address × time · last %1 steps · colour of the allocating op").arg(map.steps)
                         : tr("address × time · colour of the allocating op, if known");
-  pane_->setTitle(tr("Memory map"), note);
+  const int rank = run_ && !map.empty() && !map.by_op ? memory_rank(run_->trace) : -1;
+  const QString whose = rank >= 0 ? tr("rank %1 · ").arg(rank) : QString();
+  pane_->setTitle(tr("Memory map"), whose + note);
   std::vector<double> kib;
   for (const MapBlock& block : map.blocks) kib.push_back(static_cast<double>(block.bytes) / 1024);
   HistogramData bins = histogram_of(kib, 40, true);
@@ -340,7 +342,7 @@ void MemoryMapPanel::refreshBelow() {
 // The peak of the live blocks, what was taken from the driver for them, and what lies between the two.
 void MemoryMapPanel::addPeaks(std::vector<Figure>& figures) const {
   const PeakUnit text{byte_unit(static_cast<double>(view_->map().peak))};
-  figures.push_back(bytes_figure(tr("peak of live blocks"), text(held_.peak), tr(" of %1").arg(QString::fromStdString(held_.allocator))));
+  figures.push_back(bytes_figure(tr("peak of live blocks"), text(held_.peak), tr(" of %1, made while recording").arg(QString::fromStdString(held_.allocator))));
   const prof::MemoryGap& gap = held_.gap;
   if (!gap.known()) return;
   figures.push_back(bytes_figure(tr("taken from the driver then"), text(gap.taken),

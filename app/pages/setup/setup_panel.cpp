@@ -416,14 +416,14 @@ void SetupPanel::refreshFooter() {
   const auto fixed = fixedChange();
   apply_->setEnabled(!waiting.empty() || fixed);
   stops_ = stops_ && fixed;
-  const QString anew = stops_ ? tr("Stop it, start anew") : tr("New run");
+  const QString anew = stops_ ? tr("Stop it, train anew") : tr("Train anew…");
   apply_->setText(fixed ? anew : tr("Apply"));
   for (FieldRow* row : rows_) row->setProblem({});
   if (!running_) return refreshVerdict();
   if (stops_)
     say(tr("This stops the run in training, which is kept as far as it came."), false);
   else if (fixed)
-    say(tr("%1 is fixed while a run trains. Begin a new run with it.")
+    say(tr("%1 cannot change while a run trains. Train anew stops this run and starts one with all choices here.")
             .arg(QString::fromUtf8(field(fixed->key).label.data())),
         false);
   else if (!waiting.empty())
@@ -442,7 +442,7 @@ void SetupPanel::refreshVerdict() {
     return say(tr("Cannot train: %1: %2").arg(text(at->field().label), QString::fromStdString(verdict.problem)), true);
   }
   if (verdict.needed_bytes == 0) return say(tr("Ready to train"), false);
-  say(tr("Needs %1; %2 are free")
+  say(tr("Needs %1 with data and weights; %2 are free")
           .arg(bytes_text(static_cast<double>(verdict.needed_bytes)), bytes_text(static_cast<double>(verdict.free_bytes))),
       false);
 }

@@ -21,7 +21,7 @@ using ws::app::Segment;
 
 // What is shortened on purpose, and says the whole in its tooltip.
 inline bool may_be_short(const QWidget& w) {
-  static const QStringList kNames{"Preset", "Run of this page"};
+  static const QStringList kNames{"Preset", "Current run", "Baseline"};
   if (w.objectName() == "note") return true;  // beside a pane's title: whole, or in brief, or not at all
   return kNames.contains(w.accessibleName()) && !w.toolTip().isEmpty();
 }

@@ -66,12 +66,6 @@ class OneAnswer {
     if (!known) known = window_.findChild<View*>();
     return static_cast<View*>(known.data());
   }
-  const QList<QPushButton*>& pickers() const {
-    if (pickers_.isEmpty())
-      for (QPushButton* button : window_.topBar()->findChildren<QPushButton*>())
-        if (button->accessibleName() == "Run of this page") pickers_ << button;
-    return pickers_;
-  }
   static QString named(const app::Run* run) { return run ? app::run_letter(run->slot) + " " + run->title : QString("no run"); }
   QString is(const QString& view, const app::Run* run) const { return run == current_ ? QString() : view + ": " + named(run); }
 
@@ -130,10 +124,8 @@ class OneAnswer {
   QString ofPage() const {
     const QTabBar* tabs = window_.tabs();
     const QString name = tabs->tabText(tabs->currentIndex()).section("  ", 0, 0);
-    for (const QPushButton* picker : pickers())
-      if (picker->isVisibleTo(&window_) &&
-          !picker->text().startsWith(current_ ? current_->title : QString("No run")))
-        return name + ", picker: " + picker->text();
+    const QString& header = window_.topBar()->currentRun()->title();
+    if (header != (current_ ? current_->title : QString())) return name + ", header: " + header;
     if (name == "Live") return ofLive();
     if (name == "Compare") return ofCompare();
     if (name == "Library") return ofLibrary();
@@ -179,7 +171,6 @@ class OneAnswer {
   const app::Run *current_ = nullptr, *baseline_ = nullptr;
   QString letter_;
   mutable std::map<const QMetaObject*, QPointer<QObject>> views_;
-  mutable QList<QPushButton*> pickers_;
   mutable QList<app::PlanPanel*> plans_;
   mutable QLabel* differs_ = nullptr;
 };

@@ -138,7 +138,7 @@ void TimelinePartsTest::callsOfTwoThreadsAreDistinct() {
                                     .kind = static_cast<uint64_t>(prof::SpanKind::Api)});
   QStringList titles;
   for (const Lane& lane : build_lanes({{&trace, "run/x", "x", 0}}, {})) titles << lane.title;
-  QVERIFY2(titles.contains("CUDA API 1") && titles.contains("CUDA API 2"), qPrintable(titles.join(", ")));
+  QVERIFY2(titles.contains("CUDA · main") && titles.contains("CUDA · thread 2"), qPrintable(titles.join(", ")));
   QVERIFY(!titles.contains("CUDA API"));
 }
 

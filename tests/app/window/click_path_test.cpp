@@ -22,6 +22,7 @@
 #include "app/widgets/segmented_row.h"
 #include "app/window/notice_bar.h"
 #include "app/window/start_page.h"
+#include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "tests/app/support/window_home.h"
 #include "tests/app/support/window_tests.h"
@@ -50,8 +51,10 @@ class ClickPathTest : public QObject, WindowHome {
     window.grab().save(QString("%1/%2-%3.png").arg(folder, QTest::currentTestFunction()).arg(clicks_));
   }
   void clickTab(MainWindow& window, const QString& name) {
-    for (int i = 0; i < window.tabs()->count(); ++i)
-      if (window.tabs()->tabText(i) == name) click(window.tabs(), window.tabs()->tabRect(i).center());
+    const TabStrip& strip = *window.tabStrip();
+    const int page = strip.pageNamed(name), group = strip.groupOf(page);
+    if (strip.groups()->currentIndex() != group) click(strip.groups(), strip.groups()->tabRect(group).center());
+    if (strip.pages()->currentIndex() != page) click(strip.pages(), strip.pages()->tabRect(page).center());
   }
   void chooseFile(const QString& name);  // in the dialog that comes up next
   static QString saidBy(const CompareTab& compare) {
@@ -209,8 +212,7 @@ void ClickPathTest::fromARecordingToTheGuiltyLine() {
   QVERIFY(loader);
   click(recorded->menu(), recorded->menu()->actionGeometry(loader).center());
   QTRY_VERIFY(window->workspace()->shownRun() && window->workspace()->shownRun()->loaded);
-  for (int tab = 0; tab < window->tabs()->count(); ++tab)
-    if (window->tabs()->tabText(tab).startsWith("Insights")) click(window->tabs(), window->tabs()->tabRect(tab).center());
+  clickTab(*window, "Insights");
   const auto* insights = window->findChild<InsightsTab*>();
   QVERIFY(insights->isVisible());
   const auto names_line = [&] {

@@ -89,6 +89,7 @@ class KeysTest : public QObject, FilledWindow {
   void everyControlHasAName();
   void tabReachesEachControlOfThePages();
   void everyTabIsReachableWhereThereIsLittleSpace();
+  void pagesAreFoundByName();
   void arrowsReachBlockedValues();
   void keysNeverChangeAComboBox();
   void theWheelNeverChangesANumber();
@@ -255,44 +256,42 @@ void KeysTest::tabReachesEachControlOfThePages() {
   }
 }
 
-// Most tabs have their places; the rest is in a menu, and the one in front is never hidden.
+// Each page is one of the tab in front, in a row that has space for all of them; a tab opens the page that it showed last.
 void KeysTest::everyTabIsReachableWhereThereIsLittleSpace() {
   auto window = open();
-  QTabBar* tabs = window->tabs();
-  QPushButton* more = window->tabStrip()->more();
+  const TabStrip& strip = *window->tabStrip();
+  QTabBar *pages = strip.pages(), *groups = strip.groups();
   window->resize(1100, 680);
-  for (int front = 0; front < tabs->count(); ++front) {
-    tabs->setCurrentIndex(front);
+  for (int front = 0; front < pages->count(); ++front) {
+    pages->setCurrentIndex(front);
     QCoreApplication::processEvents();
-    QVERIFY(tabs->isTabVisible(front));
-    int hidden = 0;
-    for (int i = 0; i < tabs->count(); ++i) {
-      if (tabs->isTabVisible(i))
-        QVERIFY2(tabs->tabRect(i).right() < tabs->width(), qPrintable(tabs->tabText(i)));
-      else
-        hidden += window->tabStrip()->offered(i);
+    QCOMPARE(groups->currentIndex(), strip.groupOf(front));
+    int shown = 0;
+    for (int i = 0; i < pages->count(); ++i) {
+      QCOMPARE(pages->isTabVisible(i), strip.groupOf(i) == strip.groupOf(front));
+      if (!pages->isTabVisible(i)) continue;
+      ++shown;
+      QVERIFY2(pages->tabRect(i).right() < pages->width(), qPrintable(pages->tabText(i)));
     }
-    QCOMPARE(more->isVisible(), hidden > 0);
-    emit more->menu()->aboutToShow();
-    QCOMPARE(static_cast<int>(more->menu()->actions().size()), hidden);
+    QCOMPARE(pages->isVisible(), shown > 1);
+    if (shown > 1) QVERIFY(pages->geometry().right() < strip.width());
   }
-  // The button says which hidden tab its number is of.
-  for (int i = 0; i < tabs->count(); ++i)
-    if (tabs->tabText(i) == "Library") tabs->setTabText(i, "Library  2");
-  tabs->setCurrentIndex(1);
-  tabs->setCurrentIndex(tabs->count() - 1);  // the row keeps the one that was chosen last
-  tabs->setCurrentIndex(1);
-  QCoreApplication::processEvents();
-  QCOMPARE(more->text(), QString::fromUtf8("More · Library 2"));
-  QVERIFY(more->geometry().right() <= window->tabStrip()->width());
-  tabs->setCurrentIndex(0);  // with the choices beside it
-  QCoreApplication::processEvents();
-  QVERIFY(more->isVisible());
-  emit more->menu()->aboutToShow();
-  const QString name = more->menu()->actions().back()->text();
-  more->menu()->actions().back()->trigger();
-  QCOMPARE(tabs->tabText(tabs->currentIndex()), name);
-  QVERIFY(tabs->isTabVisible(tabs->currentIndex()));
+  QVERIFY(groups->tabRect(groups->count() - 1).right() < groups->width());
+  pages->setCurrentIndex(strip.pageNamed("Query"));
+  groups->setCurrentIndex(0);
+  QCOMPARE(strip.nameOf(pages->currentIndex()), QString("Live"));
+  groups->setCurrentIndex(groups->count() - 1);
+  QCOMPARE(strip.nameOf(pages->currentIndex()), QString("Query"));
+}
+
+// The name of a page, of a tab, or the beginning of a name: as --tab has it.
+void KeysTest::pagesAreFoundByName() {
+  auto window = open();
+  const TabStrip& strip = *window->tabStrip();
+  for (int page = 0; page < strip.pages()->count(); ++page) QCOMPARE(strip.pageNamed(strip.nameOf(page).toLower()), page);
+  QCOMPARE(strip.nameOf(strip.pageNamed("advice")), QString("Insights"));
+  QCOMPARE(strip.nameOf(strip.pageNamed("flame")), QString("Flame graph"));
+  QCOMPARE(strip.pageNamed("nothing"), -1);
 }
 
 void KeysTest::arrowsReachBlockedValues() {

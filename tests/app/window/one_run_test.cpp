@@ -236,7 +236,7 @@ void OneRunTest::aSlowTrainingHasTheSameLosses() {
   const std::vector<float> full = losses();
   QVERIFY(full.size() > 10);
   session->setSpeed(TrainSpeed::Slow);
-  QCOMPARE(window->topBar()->speed()->text(), QString("Speed: slow"));
+  QCOMPARE(window->topBar()->speed()->text(), QString("Slow"));
   window->train();
   QVERIFY(session->busy() && !session->paused());
   QTRY_VERIFY(session->run()->steps.size() > 2);

@@ -239,11 +239,12 @@ void OpeningTest::tabsKeepTheirPlaces() {
   QTRY_VERIFY(window->workspace()->device()->info());
   const auto places = [&] {
     QList<QRect> all;
-    for (int i = 0; i < window->tabs()->count(); ++i) all << window->tabs()->tabRect(i);
+    for (const QTabBar* bar : {window->tabStrip()->groups(), window->tabs()})
+      for (int i = 0; i < bar->count(); ++i) all << bar->tabRect(i);
     return all;
   };
   const QList<QRect> before = places();
-  QCOMPARE(window->tabs()->tabText(5), QString("Memory"));
+  QCOMPARE(window->tabStrip()->groups()->tabText(5), QString("Memory"));
   showOnly(*window, ws::test::made_inside_run());
   settle(60);
   QCOMPARE(places(), before);

@@ -4,7 +4,6 @@
 #include <QAbstractScrollArea>
 #include <QComboBox>
 #include <QLineEdit>
-#include <QStackedWidget>
 #include <QTest>
 #include <map>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "app/pages/setup/setup_panel.h"
 #include "app/window/notice_bar.h"
 #include "app/window/start_page.h"
+#include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/made_inside_run.h"
@@ -66,8 +66,8 @@ PositionsTest::Places PositionsTest::places(bool of_page) const {
   for (const QWidget* widget : window_->findChildren<QWidget*>()) {
     const bool control = qobject_cast<const QAbstractButton*>(widget) || qobject_cast<const QLineEdit*>(widget) || qobject_cast<const QComboBox*>(widget);
     if (!control || !widget->isVisibleTo(window_.get()) || widget->window() != window_.get()) continue;
-    const auto* pickers = window_->topBar()->findChild<QStackedWidget*>();  // a page has its own in the top bar
-    if ((page->isAncestorOf(widget) || pickers->isAncestorOf(widget)) != of_page || window_->notice()->isAncestorOf(widget)) continue;
+    const bool picker = window_->tabStrip()->isAncestorOf(widget);  // a page has its own beside its name
+    if ((page->isAncestorOf(widget) || picker) != of_page || window_->notice()->isAncestorOf(widget)) continue;
     if (window_->findChild<InsightsTab*>()->isAncestorOf(widget) || window_->startPage()->isAncestorOf(widget)) continue;
     if (widget->visibleRegion().isEmpty()) continue;
     const auto* button = qobject_cast<const QAbstractButton*>(widget);
@@ -75,9 +75,10 @@ PositionsTest::Places PositionsTest::places(bool of_page) const {
     name = QString("%1 in %2").arg(name, widget->parentWidget()->metaObject()->className());
     all[quintptr(widget)] = {name, QRect(widget->mapTo(window_.get(), QPoint()), widget->size())};
   }
-  const QTabBar* tabs = window_->tabs();
-  for (int tab = 0; tab < tabs->count() && !of_page; ++tab)
-    if (tabs->isTabVisible(tab)) all[static_cast<quintptr>(tab)] = {"tab " + tabs->tabText(tab), tabs->tabRect(tab).translated(tabs->mapTo(window_.get(), QPoint()))};
+  const TabStrip& strip = *window_->tabStrip();
+  const QTabBar* tabs = of_page ? strip.pages() : strip.groups();
+  for (int tab = 0; tab < tabs->count(); ++tab)
+    if (tabs->isVisible() && tabs->isTabVisible(tab)) all[static_cast<quintptr>(tab)] = {"tab " + tabs->tabText(tab), tabs->tabRect(tab).translated(tabs->mapTo(window_.get(), QPoint()))};
   return all;
 }
 
@@ -105,7 +106,9 @@ void PositionsTest::rest() const {
 void PositionsTest::look(const QString& state) {
   rest();
   compare(around_, places(false), state);
-  compare(pages_[window_->tabs()->tabText(window_->tabs()->currentIndex()).section("  ", 0, 0)], places(true), state);
+  const TabStrip& strip = *window_->tabStrip();
+  // The names of the pages keep their places in the whole tab.
+  compare(pages_[strip.nameOf(strip.pages()->currentIndex())], places(true), state);
 }
 
 void PositionsTest::lookAtAll(const QString& state) {

@@ -328,15 +328,14 @@ QString RandomActionsTest::page() {
 }
 
 QString RandomActionsTest::pickOnPage() {
-  for (const QPushButton* picker : window_->topBar()->findChildren<QPushButton*>())
-    if (picker->menu() && picker->accessibleName() == "Run of this page" && picker->isVisibleTo(window_.get())) {
-      const QList<QAction*> entries = picker->menu()->actions();
-      if (entries.isEmpty()) return {};
-      QAction* entry = entries[static_cast<qsizetype>(roll(static_cast<size_t>(entries.size())))];
-      const QString name = entry->text();
-      entry->trigger();
-      return "pick " + name;
-    }
+  const ProgressCell* header = window_->topBar()->currentRun();
+  if (header->isVisibleTo(window_.get())) {
+    const QList<QAction*> entries = header->menu()->actions();
+    QAction* entry = entries[static_cast<qsizetype>(roll(static_cast<size_t>(entries.size())))];
+    const QString name = entry->text();
+    entry->trigger();
+    return "pick " + name;
+  }
   return {};
 }
 

@@ -188,14 +188,10 @@ void look_at_insights(MainWindow& window, const QString& when, Said& said) {
   }
 }
 
-// The picker of a page names the run that the header shows.
-void look_at_pickers(MainWindow& window, const QString& when, Said& said) {
-  for (const char* tab : {"Plan", "Kernels"}) {
-    if (!show_tab(window, tab)) continue;
-    for (const QPushButton* picker : window.topBar()->findChildren<QPushButton*>())
-      if (picker->accessibleName() == "Run of this page" && picker->isVisible())
-        said.addWords(kTitle, when + " picker of " + tab, picker->text());
-  }
+// The header names the current run on every page.
+void look_at_header(MainWindow& window, const QString& when, Said& said) {
+  for (const char* tab : {"Plan", "Kernels"})
+    if (show_tab(window, tab)) said.addWords(kTitle, when + " header of " + tab, window.topBar()->currentRun()->title());
 }
 
 void look_at_live(MainWindow& window, const Run& run, const QString& when, Said& said) {
@@ -448,7 +444,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
     look_at_report(report_run_of_file(run.path.toStdString()), run, when + " report of the file", said);
     look_at_report(report_run(run), run, when + " report", said);
     look_at_files(run, when, said);
-    look_at_pickers(window, when, said);
+    look_at_header(window, when, said);
     look_at_insights(window, when, said);
     return said;
   }

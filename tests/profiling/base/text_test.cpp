@@ -66,12 +66,19 @@ TEST(Text, TimesAndShares) {
 
 TEST(ColumnLetters, GoOnAfterZ) {
   EXPECT_EQ(column_letters(0), "A");
-  EXPECT_EQ(column_letters(25), "Z");
-  EXPECT_EQ(column_letters(26), "AA");
-  EXPECT_EQ(column_letters(51), "AZ");
-  EXPECT_EQ(column_letters(52), "BA");
-  EXPECT_EQ(column_letters(701), "ZZ");
-  EXPECT_EQ(column_letters(702), "AAA");
+  EXPECT_EQ(column_letters(23), "Z");
+  EXPECT_EQ(column_letters(24), "AA");
+  EXPECT_EQ(column_letters(47), "AZ");
+  EXPECT_EQ(column_letters(48), "BA");
+  EXPECT_EQ(column_letters(599), "ZZ");
+  EXPECT_EQ(column_letters(600), "AAA");
+}
+
+TEST(ColumnLetters, LeaveOutThoseThatLookLikeDigits) {
+  EXPECT_EQ(column_letters(7), "H");
+  EXPECT_EQ(column_letters(8), "J");
+  EXPECT_EQ(column_letters(12), "N");
+  EXPECT_EQ(column_letters(13), "P");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ class SmallThread {
     pthread_attr_setstacksize(&attributes, kStack);
     const int error = pthread_create(&thread_, &attributes, run, task.get());
     pthread_attr_destroy(&attributes);
-    if (error != 0) throw std::system_error(error, std::generic_category());
+    if (error != 0) throw std::system_error(error, std::generic_category(), "no further thread can be started");
     task.release();
     joinable_ = true;
   }

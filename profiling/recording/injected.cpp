@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <sstream>
 #include <string>
 
@@ -167,8 +168,10 @@ ProgramSender* recorder() { return g_usable.load(std::memory_order_acquire); }
 ProgramSender* active_recorder() { return ProgramRanges::instance().paused() ? nullptr : recorder(); }
 bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 
+namespace {
+
 // CUDA registers exit handlers of its own, so we register again after it, to run before them.
-void begin_recording(bool by_driver) {
+void begin_or_throw(bool by_driver) {
   if (in_forked_child()) return;
   const std::lock_guard lock(g_begin);
   g_beginning = getpid();
@@ -190,14 +193,22 @@ void begin_recording(bool by_driver) {
   }
 }
 
+}  // namespace
+
+void begin_recording(bool by_driver) {
+  try {
+    begin_or_throw(by_driver);
+  } catch (const std::bad_alloc&) {
+    report("nothing is recorded: no memory is left, or the address space of this program is limited (ulimit -v).");
+  } catch (const std::exception& failure) {
+    report(std::string("nothing is recorded: ") + failure.what());
+  }
+}
+
 }  // namespace ws::prof
 
-// The driver calls this while it starts. The program continues after any error here.
+// The driver calls this while it starts.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-  try {
-    ws::prof::begin_recording(true);
-  } catch (const std::exception& failure) {
-    ws::prof::report(std::string("nothing is recorded: ") + failure.what());
-  }
+  ws::prof::begin_recording(true);
   return 1;
 }

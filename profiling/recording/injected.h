@@ -9,7 +9,7 @@ namespace ws::prof {
 inline constexpr uint64_t kPythonRanges = 1;  // domain of Python ranges; NVTX domains are addresses
 
 // Begins the recording that the environment requests, once. The driver calls this while it starts, or the Python hook
-// before.
+// before. If it cannot begin, it says why, and the program goes on.
 void begin_recording(bool by_driver);
 // nullptr if nothing is recorded, or in a forked child, which has none of the recorder's threads.
 ProgramSender* recorder();

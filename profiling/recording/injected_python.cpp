@@ -176,11 +176,7 @@ void end_native_samples() {
 
 // Returns 1 if this process is recorded from now on.
 WARPSIGHT_SHOWN int warpsight_begin() {
-  try {
-    ws::prof::begin_recording(false);
-  } catch (const std::exception& failure) {
-    ws::prof::report(std::string("nothing is recorded: ") + failure.what());
-  }
+  ws::prof::begin_recording(false);
   return recorder() != nullptr;
 }
 

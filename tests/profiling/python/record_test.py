@@ -1723,6 +1723,21 @@ class Strange(Recorded):
             (status,) = file.execute("SELECT value FROM meta WHERE key = 'status'").fetchone()
         self.assertIn(status, ("finished", "stopped"))
 
+    def test_too_little_address_space_is_said_and_changes_nothing(self):
+        path = self.write("space.py", "import warpsight\nwarpsight.log(begins=1)\nprint([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmSize')][0])\n")
+        alone = int(self.run_plain([PYTHON, path], PYTHONPATH=PACKAGE).stdout)
+        said = set()
+        for more in range(6_000, 44_000, 4_000):
+            done = self.record(["sh", "-c", f"ulimit -v {alone + more}; exec \"$0\" \"$1\"", PYTHON, path], level="lines", PYTHONPATH=PACKAGE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertLess(int(done.stdout) - alone, more)
+            said |= set(re.findall("nothing is recorded: (.*)", done.stderr))
+            if os.path.exists(os.path.join(self.folder, "r.wsrun")):
+                os.remove(os.path.join(self.folder, "r.wsrun"))
+        self.assertTrue(said)
+        for sentence in said:
+            self.assertRegex(sentence, r"^no memory is left|^no further thread|^shared memory cannot be mapped|cannot be started: ")
+
     def test_without_write_access_the_program_is_not_started(self):
         path = self.write("program.py", "open('ran', 'w')")
         record = [CLI, "record", "--no-live", "--run", "/proc/r.wsrun", "--", PYTHON, path]

@@ -32,7 +32,7 @@ bool can(const RunFacts& f, const std::vector<std::pair<std::string, std::string
   return !why_invalid(spec, f.gpu) && !(spec == f.spec);
 }
 
-std::string part_text(const RunFacts& f, double us) { return time_text(us) + " of a mean step of " + time_text(f.step_us); }
+std::string part_text(const RunFacts& f, double us) { return time_text(us) + " of a median step of " + time_text(f.step_us); }
 
 Found offer(const RunFacts& f, Insight insight, const std::string& edits = {}) {
   if (!insight.change.empty() && !can(f, insight.change)) return {};
@@ -265,9 +265,9 @@ Found idle_tensor_cores(const RunFacts& f) {
           "matrix product /2");
 }
 
-// In the split, communication is what no computation hides.
+// In the split, communication is what no computation hides. A wait for a late rank has a rule of its own.
 Found exposed_communication(const RunFacts& f) {
-  const double spent = f.part(Meaning::Communication);
+  const double spent = f.part(Meaning::Communication) - f.rank_wait_us;
   if (spent <= 0 || spent < kWorthSaying * f.step_us) return {};
   Insight insight{"exposed communication", part_text(f, spent) + " are communication that no computation hides"};
   insight.look_at = Meaning::Communication;
@@ -342,6 +342,7 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu) {
   facts.part_us[static_cast<size_t>(prof::Meaning::Launch)] -= static_cast<double>(data.launch) * per_step;
   facts.part_us[static_cast<size_t>(prof::Meaning::Idle)] += static_cast<double>(data.launch) * per_step;
   facts.data_wait_us = static_cast<double>(data.launch + data.idle) * per_step;
+  facts.rank_wait_us = static_cast<double>(parts.rank_wait) * per_step;
   return facts;
 }
 

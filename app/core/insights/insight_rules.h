@@ -20,6 +20,7 @@ struct RunFacts {
   bool gpu = false;
   double step_us = 0;       // wall clock time
   double part_us[prof::kMeanings] = {};  // per step, indexed by prof::Meaning
+  double rank_wait_us = 0;  // of the communication: a collective waits for the last rank
   double data_wait_us = 0;  // of the idle time: the program waits for its data
   double kernels_per_step = 0;
   double allocator_calls_per_step = 0;   // calls that reached the driver
@@ -42,7 +43,7 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu);
 
 struct Insight {
   std::string rule;      // "allocator stalls"
-  std::string headline;  // "195.5 µs of a mean step of 369.2 µs go into the allocator: 30 calls"
+  std::string headline;  // "195.5 µs of a median step of 369.2 µs go into the allocator: 30 calls"
   std::string why;       // one or two sentences
   std::vector<std::pair<std::string, std::string>> change;  // field key and value; empty if there is nothing to apply
   double predicted_us = 0;                                  // step time after the change; 0 if there is no prediction

@@ -14,6 +14,12 @@ namespace {
 
 constexpr double kMostUnexplained = 0.10;  // share of a step that the GPU idles without a recorded cause
 
+// The host waits while the GPU works anyway: without the wait, the step takes as long.
+bool is_harmless_wait(const Insight& insight) {
+  const bool wait = insight.rule == "waits" || insight.rule == "waits by a line";
+  return wait && insight.saves_us.known() && !(insight.saves_us.value > insight.saves_us.half_width);
+}
+
 }  // namespace
 
 void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, double mean_step_us) {
@@ -34,6 +40,7 @@ void predict_savings(std::vector<Insight>& insights, const std::function<prof::S
     } catch (const Failure&) {  // the newest steps have nothing that the edits could change
     }
   }
+  std::erase_if(insights, is_harmless_wait);
 }
 
 std::string saving_text(const Insight& insight, double step_us) {

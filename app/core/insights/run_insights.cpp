@@ -69,7 +69,7 @@ JudgedRun judged(const prof::RunData& data, const ComparedRun& run, const std::o
 
 RunFacts facts_of(const JudgedRun& run) {
   if (!run.choices) return facts_of(judged_part(look_of(run.trace)));
-  RunFacts facts = facts_of(*run.choices, run.sample.parts, run.gpu);
+  RunFacts facts = facts_of(*run.choices, run.sample.median_parts, run.gpu);
   facts.steps = run.sample.which;
   if (run.sample.traced()) add_kernels(facts, run);
   facts.allocator_calls_per_step = std::fmax(run.driver_calls, 0);

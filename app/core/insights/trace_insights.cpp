@@ -330,11 +330,11 @@ TraceLook judged_part(const TraceLook& look) {
 }
 
 RunFacts facts_of(const TraceLook& look) {
-  const prof::InnerParts inner(*look.trace);
+  const prof::InsideKernels inside(*look.trace, {look.begin, look.end});
   prof::Breakdown sum;
   for (const prof::TimeRange& counted : between_pauses(look)) {
-    const prof::Breakdown parts = prof::breakdown(*look.trace, inner, counted.begin, counted.end);
-    sum.end += parts.wall(), sum.steps = 1;
+    const prof::Breakdown parts = prof::breakdown(*look.trace, inside, counted.begin, counted.end);
+    sum.end += parts.wall(), sum.steps = 1, sum.rank_wait += parts.rank_wait;
     for (size_t i = 0; i < std::size(sum.times); ++i) sum.times[i] += parts.times[i];
     for (size_t i = 0; i < std::size(sum.gaps); ++i)
       sum.gaps[i].launch += parts.gaps[i].launch, sum.gaps[i].idle += parts.gaps[i].idle;

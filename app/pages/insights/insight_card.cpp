@@ -61,7 +61,7 @@ QString EvidenceBars::nameOf(RowKind kind) const {
   if (kind != RowKind::Now) return kind == RowKind::Predicted ? tr("predicted") : tr("measured");
   if (whole_trace_ && !steps_.isEmpty()) return tr("these steps");
   if (whole_trace_) return tr("all the time");
-  return of_ranks_ ? tr("mean step") : tr("mean now");
+  return of_ranks_ ? tr("mean step") : tr("median now");
 }
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
@@ -146,7 +146,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
                                                                          : ws::app::meaning_name(part.meaning);
     const QString share = part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us));
     const QString of = steps_.isEmpty() ? QString() : tr(" of %1").arg(steps_);
-    const QString words = (whole_trace_ ? tr("%1: %2, %3 % of the time") : steps_.isEmpty() ? tr("%1: %2, %3 % of the step") : tr("%1: %2, %3 % of the mean")) + of;
+    const QString words = (whole_trace_ ? tr("%1: %2, %3 % of the time") : steps_.isEmpty() ? tr("%1: %2, %3 % of the step") : tr("%1: %2, %3 % of the median")) + of;
     const QString time = time_axis_text(part.us);
     painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18), Qt::AlignLeft | Qt::AlignVCenter,
                      words.arg(name, time, share));
@@ -214,7 +214,7 @@ void InsightCard::setTried(const Tried* tried) {
   if (tried->running) return result_->setText(tr("Training with the change. The measured time appears here."));
   QStringList words;
   if (insight_.predicted_us > 0) words << tr("predicted %1").arg(time_axis_text(insight_.predicted_us));
-  if (tried->measured_us > 0) words << tr("measured mean %1").arg(time_axis_text(tried->measured_us));
+  if (tried->measured_us > 0) words << tr("measured median %1").arg(time_axis_text(tried->measured_us));
   if (tried->measured_us > 0 && facts_.step_us > 0) words << change_in_time(facts_.step_us, tried->measured_us);
   if (insight_.predicted_us <= 0)
     words << tr("loss %1 → %2, before %3")

@@ -12,7 +12,7 @@ namespace ws::app {
 // The result of a change that was tried.
 struct Tried {
   bool running = false;
-  double measured_us = 0;  // mean step; 0 if unknown
+  double measured_us = 0;  // median step; 0 if unknown
   double first_loss = 0, last_loss = 0;
   QString problem;  // why it did not run to its end
 };

@@ -27,7 +27,7 @@ Tried outcome(const Run& run) {
   const RunFacts facts = facts_of(judged_run(run));
   tried.first_loss = facts.first_loss;
   tried.last_loss = facts.last_loss;
-  tried.measured_us = facts.step_us;  // a mean, like the step that the insight was found in
+  tried.measured_us = facts.step_us;  // a median, like the step that the insight was found in
   if (run.summary->status == RunStatus::Failed) tried.problem = QString::fromStdString(run.summary->message);
   return tried;
 }

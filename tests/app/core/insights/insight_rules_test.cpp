@@ -215,7 +215,7 @@ TEST(Insights, CommunicationThatNothingHides) {
     return found;
   };
   ASSERT_EQ(only().size(), 1u);
-  EXPECT_THAT(only()[0].headline, testing::HasSubstr(" of a mean step of "));
+  EXPECT_THAT(only()[0].headline, testing::HasSubstr(" of a median step of "));
   using Change = std::pair<std::string, std::string>;
   EXPECT_THAT(only()[0].change, testing::ElementsAre(Change("exec.comm", "overlap")));
   f.spec.exec.comm = Comm::Overlap;

@@ -252,7 +252,7 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   for (const InsightCard* c : tab->cards()) shown << QString::fromStdString(c->insight().rule);
   QVERIFY2(card != tab->cards().end(), qPrintable(shown.join(", ") + " of " + (tab->run() ? tab->run()->title : "none")));
   // A mean is laid beside a mean.
-  const QString mean = "measured mean " + time_axis_text(facts_of(judged_run(*after)).step_us);
+  const QString mean = "measured median " + time_axis_text(facts_of(judged_run(*after)).step_us);
   QVERIFY2((*card)->resultText().contains(mean), qPrintable((*card)->resultText() + " has no " + mean));
   for (int i = 0; i < window->tabs()->count(); ++i)
     if (window->tabs()->tabText(i).startsWith("Insights")) window->tabs()->setCurrentIndex(i);

@@ -148,13 +148,15 @@ std::string causes_text(const prof::RunData& run) {
   return note.empty() ? text : text + "\n" + wrapped(note, 0, 0) + "\n";
 }
 
+prof::CountedSteps counted_steps(const prof::RunData& run) { return prof::counted_steps(prof::StepsOfRun::of(run).sample()); }
+
 // Prints a recorded program: its modules as a tree, or what the host did. Returns false if `by` is neither.
 bool print_program(const prof::RunData& run, const StatsArguments& a) {
   if (a.by == "module") {
-    const auto tree = prof::module_tree(run.trace);
-    const auto steps = static_cast<uint64_t>(std::max<int64_t>(run.summary.steps, 0));
-    a.json ? void(std::printf("%s\n", prof::to_json(tree).c_str()))
-           : print_table(heading(run.summary) + prof::to_text(tree, steps));
+    const prof::CountedSteps counted = counted_steps(run);
+    const auto tree = prof::module_tree(run.trace, counted);
+    a.json ? void(std::printf("%s\n", prof::to_json(tree, counted).c_str()))
+           : print_table(heading(run.summary) + prof::to_text(tree, counted));
     return true;
   }
   if (a.by == "cause") {
@@ -172,10 +174,11 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
     return true;
   }
   if (a.by != "host" && a.by != "gaps" && a.by != "stack") return false;
-  const prof::HostStacks stacks = a.by == "stack" ? prof::launch_stacks(run.trace, {-prof::kAlways, prof::kAlways})
-                                                  : prof::host_stacks(run.trace, {.gaps_only = a.by == "gaps"});
+  const prof::CountedSteps counted = counted_steps(run);
+  const prof::HostStacks stacks = a.by == "stack" ? prof::launch_stacks(run.trace, counted.stretches)
+                                                  : prof::host_stacks(run.trace, {.gaps_only = a.by == "gaps", .ranges = counted.stretches});
   a.json ? void(std::printf("%s\n", prof::speedscope_json(stacks, run.summary.name).c_str()))
-         : print_table(heading(run.summary) + (a.by == "stack" ? prof::launch_text(stacks) : prof::host_text(stacks)));
+         : print_table(heading(run.summary) + (a.by == "stack" ? prof::launch_text(stacks, counted.text) : prof::host_text(stacks, counted.text)));
   return true;
 }
 

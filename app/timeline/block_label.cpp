@@ -79,7 +79,7 @@ BlockNames block_names(const prof::Trace& trace, const prof::Track& track, const
   if (track.kind == TrackKind::Steps || span.span_kind() == SpanKind::Step) return step_names(trace, span);
   if (span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset) return copy_names(trace, span);
   if (on_device(span.span_kind()))
-    if (const prof::OpInfo* op = op_of(trace, span.op)) return op_names(*op);
+    if (const prof::OpInfo* op = op_of(trace, prof::charged_tag(trace, span))) return op_names(*op);
   const QString name = text(trace.name(span.name));
   if (span.span_kind() == SpanKind::Kernel && span.span_meaning() == prof::Meaning::Communication)
     return {short_kernel_name(trace.name(span.name)), text(prof::short_collective_name(prof::name_of_collective(trace.name(span.name)))), {}};

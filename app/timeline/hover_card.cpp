@@ -8,6 +8,7 @@
 #include "app/timeline/block_label.h"
 #include "app/timeline/span_colour.h"
 #include "profiling/analysis/collective_waits.h"
+#include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
 namespace {
@@ -53,7 +54,7 @@ void add_rates(HoverCard& card, const prof::OpInfo* op, const prof::Span& span) 
 }
 
 void add_purpose(HoverCard& card, const prof::Trace& trace, const prof::Span& span) {
-  const prof::OpInfo* op = op_of(trace, span.op);
+  const prof::OpInfo* op = op_of(trace, prof::charged_tag(trace, span));
   QStringList parts;
   if (op) {
     parts << op_text(trace, span.op);
@@ -77,9 +78,9 @@ void add_partner(HoverCard& card, const prof::Trace& trace, size_t track, const 
                                                : QString(" after the call"))});
 }
 
-void add_meanwhile(HoverCard& card, const prof::Trace& trace, const prof::Span& span) {
+void add_meanwhile(HoverCard& card, const prof::Trace& trace, int rank, const prof::Span& span) {
   if (!first_track(trace, prof::TrackKind::Stream)) return;
-  const prof::Busy busy = gpu_during(trace, {span.start, std::max(span.end(), span.start + 1)});
+  const prof::Busy busy = gpu_during(trace, {span.start, std::max(span.end(), span.start + 1)}, rank);
   card.rows.push_back({"GPU meanwhile", busy.busy == 0
                                             ? "idle " + span_time(busy.idle)
                                             : "busy " + span_time(busy.busy) + ", idle " + span_time(busy.idle)});
@@ -101,7 +102,7 @@ HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& sp
   if (const auto parts = prof::parts_of_collective(trace, track, span, clock_error))
     card.rows.push_back({"ranks", QString::fromStdString(prof::parts_text(*parts))});
   add_partner(card, trace, index, span);
-  if (is_call(span.span_kind())) add_meanwhile(card, trace, span);
+  if (is_call(span.span_kind())) add_meanwhile(card, trace, track.rank, span);
   if (span.span_kind() != SpanKind::Step) {
     const prof::SameName same = same_in_step(trace, track, span);
     if (same.count > 1)

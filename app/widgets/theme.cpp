@@ -364,6 +364,8 @@ QColor part_colour(const prof::PartId& part) {
       return mixed(t.worse, t.base, kOther);
     case prof::PartKind::HostOther:
       return mixed(t.of(prof::Meaning::Sync), t.base, kOther);
+    case prof::PartKind::RankWait:
+      return mixed(t.of(prof::Meaning::Communication), t.base, kOther);
     default:
       return t.of(part.meaning);
   }
@@ -371,7 +373,7 @@ QColor part_colour(const prof::PartId& part) {
 
 QBrush part_brush(const prof::PartId& part) {
   if (part.kind == prof::PartKind::HostData) return theme().data_wait;
-  const bool own = part.kind == prof::PartKind::HostForward || part.kind == prof::PartKind::HostBackward || part.kind == prof::PartKind::HostOther;
+  const bool own = part.kind == prof::PartKind::HostForward || part.kind == prof::PartKind::HostBackward || part.kind == prof::PartKind::HostOther || part.kind == prof::PartKind::RankWait;
   return own ? QBrush(part_colour(part)) : meaning_brush(part.meaning);
 }
 

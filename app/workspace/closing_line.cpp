@@ -3,6 +3,7 @@
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/comparison/mismatches.h"
 #include "app/text/units.h"
+#include "app/workspace/compared_live_run.h"
 
 namespace ws::app {
 
@@ -24,9 +25,8 @@ QString speed_against(const Run& run, const Run& baseline, const QString& name) 
 }
 
 QString judged_by(const Run& run, const Run& pinned) {
-  constexpr qsizetype kProgram = 2;  // words: "python3 train.py"
   if (&run == &pinned || run.lab || pinned.lab || run.hasChoices() != pinned.hasChoices()) return {};
-  const bool same = run.hasChoices() ? same_task(&pinned.spec, &run.spec) : run.command.mid(0, kProgram) == pinned.command.mid(0, kProgram);
+  const bool same = run.hasChoices() ? same_task(&pinned.spec, &run.spec) : program_of(run) == program_of(pinned);
   if (!same || !(run.stepUs() > 0)) return {};
   const StepVerdict judged = judge_step(step_time_measure(pinned.step_time), step_time_measure(run.step_time));
   return QObject::tr("pinned baseline %1: %2").arg(run_letter(pinned.letter), QString::fromStdString(judged_text(judged)));

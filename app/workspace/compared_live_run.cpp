@@ -1,11 +1,14 @@
 #include "app/workspace/compared_live_run.h"
 
+#include "app/workspace/rank_count.h"
+#include "profiling/analysis/memory_history.h"
+
 namespace ws::app {
 namespace {
 
 // The window keeps the marks of our runs. The GPU steps of another program are computed here.
 prof::StepsOfRun steps_of(const Run& run) {
-  const prof::StepFacts facts{.per_epoch = run.stepsPerEpoch(), .since = run.steadySince()};
+  const prof::StepFacts facts{.per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .clock_error = clock_error(run)};
   const bool known = run.origin != RunOrigin::Imported || run.hasGpuSteps();
   return known ? prof::StepsOfRun(run.marks(), run.trace, facts) : prof::StepsOfRun::of(run.trace, facts);
 }
@@ -19,6 +22,12 @@ void take_results(ComparedRun& out, const Run& run) {
 
 }  // namespace
 
+std::string program_of(const Run& run) {
+  std::vector<std::string> words;
+  for (const QString& word : run.command) words.push_back(word.toStdString());
+  return program_of(words);
+}
+
 prof::StepSample sample_of(const Run& run) { return steps_of(run).sample(); }
 
 prof::StepCauses causes_of(const Run& run, size_t most_spans) {
@@ -30,12 +39,14 @@ ComparedRun compared_run(const Run& run) {
   out.name = run.title.toStdString(), out.device = run.device.toStdString();
   if (run.hasChoices()) out.spec = run.spec;
   out.imported = run.origin == RunOrigin::Imported;
+  out.program = program_of(run);
   out.python_level = run.record_level.toStdString();
   out.steps = run.summary ? run.summary->steps : 0;
   if (run.summary && run.summary->wall_s > 0) out.wall_s = run.summary->wall_s;
   out.whole_run_us = run.meanUs();
   out.driver_calls = run.driverCalls();
   out.peak_bytes = run.peakBytes();
+  if (const uint64_t live = out.peak_bytes > 0 ? 0 : prof::peak_live(run.trace); live > 0) out.peak_bytes = static_cast<double>(live);
   take_results(out, run);
   take_trace(out, steps_of(run));
   out.stalls = prof::stalls_of_run(run.trace);

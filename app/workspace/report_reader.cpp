@@ -76,17 +76,8 @@ std::optional<SpanChoice> MultiprocessorReader::spanOf(const prof::InnerBar& bar
   return SpanChoice{run(), found->track, found->span};
 }
 
-bool several_ranks(const prof::Trace& trace) {
-  int first = -1;
-  return std::ranges::any_of(trace.tracks(), [&first](const prof::Track& track) {
-    if (track.rank < 0 || track.spans == 0) return false;
-    if (first < 0) first = track.rank;
-    return track.rank != first;
-  });
-}
-
 size_t spans_of_ranks(const prof::Trace& trace) {
-  if (!several_ranks(trace)) return 0;
+  if (!prof::several_ranks(trace)) return 0;
   return spans_on(trace, [](const prof::Track& track) { return track.rank >= 0; });
 }
 

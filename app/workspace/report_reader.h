@@ -109,7 +109,6 @@ class ReaderOf : public ReportReader {
   }
 };
 
-bool several_ranks(const prof::Trace& trace);  // True if at least two ranks left a span
 size_t spans_of_ranks(const prof::Trace& trace);
 size_t spans_inside_kernels(const prof::Trace& trace);
 

@@ -36,7 +36,7 @@ StepSplit split_of(const prof::StepsOfRun& steps_of_run, const prof::SampleRange
   if (prof::used_gpu(steps_of_run.trace())) split.gpu = prof::gpu_figures(steps_of_run.trace(), sample.row, sample.row_steps);
   split.parts.insert(split.parts.end(), of_host.begin(), of_host.end());
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;
-  split.busy = sample.parts.busy_share(), split.left_out = QString::fromStdString(prof::left_out_text(sample));
+  split.busy = sample.busy_share(), split.left_out = QString::fromStdString(prof::left_out_text(sample));
   split.short_launches = sample.longer_launch_us > 0;
   return split;
 }

@@ -17,7 +17,7 @@ struct LaneEdge {
 
 std::vector<LaneEdge> lane_edges(const Trace& trace, TimeNs begin, TimeNs end) {
   std::vector<LaneEdge> edges;
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     const bool is_pause = untraced(track);
     if (!is_pause && !on_gpu(track)) continue;
     each_span(track, begin, end, [&](const Span& span) {
@@ -66,7 +66,7 @@ CoveredTime untraced_time(const Trace& trace, TimeNs begin, TimeNs end) {
 
 DurationStats launch_delay(const Trace& trace, TimeNs begin, TimeNs end) {
   std::unordered_map<uint32_t, TimeNs> calls;
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (track.kind != TrackKind::Api) continue;
     each_span(track, begin, end, [&](const Span& span) {
       if (span.correlation != 0) calls.try_emplace(span.correlation, span.start);
@@ -75,7 +75,7 @@ DurationStats launch_delay(const Trace& trace, TimeNs begin, TimeNs end) {
   // Kernels of one graph share its launch. The later ones wait for each other, not for the launch, so only the first
   // counts.
   std::unordered_map<uint32_t, TimeNs> begun;
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (!on_gpu(track)) continue;
     each_span(track, begin, end, [&](const Span& span) {
       if (!calls.contains(span.correlation)) return;

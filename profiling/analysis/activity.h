@@ -1,4 +1,5 @@
-// Measures how busy the GPU was, how late its work began, and how much of the copying overlapped with kernels.
+// Measures how busy the GPU was, how late its work began, and how much of the copying overlapped with kernels. With several
+// ranks, everything is of the rank whose steps stand for the run.
 #pragma once
 #include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/kernel_table.h"

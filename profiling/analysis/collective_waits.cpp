@@ -8,8 +8,6 @@
 namespace ws::prof {
 namespace {
 
-constexpr size_t kMostInView = 60'000;  // 10 ms to match on one core
-
 bool touches(const SpanBlock& block, TimeRange range) { return block.first < range.end && block.reach > range.begin; }
 
 // Blocks are whole, so that calls beside the range are there, too.
@@ -20,16 +18,16 @@ ReadBlock blocks_in(const Trace& trace, TimeRange range) {
   };
 }
 
-bool compares(const Trace& trace, TimeRange range) {
+bool compares(const Trace& trace, TimeRange range, size_t most) {
   std::set<int> ranks;
   size_t spans = 0;
   for (const Track& track : trace.tracks()) {
     if (track.rank < 0 || track.time_of(Meaning::Communication) == 0) continue;
     ranks.insert(track.rank);
     auto block = std::ranges::lower_bound(track.blocks, range.end, {}, &SpanBlock::first);
-    while (block != track.blocks.begin() && spans <= kMostInView && (--block)->reach > range.begin) spans += block->count;
+    while (block != track.blocks.begin() && spans <= most && (--block)->reach > range.begin) spans += block->count;
   }
-  return ranks.size() > 1 && spans <= kMostInView;
+  return ranks.size() > 1 && spans <= most;
 }
 
 }  // namespace
@@ -61,8 +59,8 @@ std::optional<CollectiveParts> parts_of_collective(const Trace& trace, const Tra
   return CollectiveWaits(trace, {span.start, span.end()}, clock_error).of(track.rank, span);
 }
 
-CollectiveWaits::CollectiveWaits(const Trace& trace, TimeRange range, TimeNs clock_error) {
-  if (!compares(trace, range)) return;
+CollectiveWaits::CollectiveWaits(const Trace& trace, TimeRange range, TimeNs clock_error, size_t most) {
+  if (!compares(trace, range, most)) return;
   Collectives found;
   found.add(trace, blocks_in(trace, range));
   const MatchedCalls matched = match_by_time(found, clock_error);

@@ -26,12 +26,13 @@ CollectiveParts parts_of(const CollectiveCall& call, const Arrivals& arrivals);
 std::optional<CollectiveParts> parts_of_collective(const Trace& trace, const Track& track, const Span& span, TimeNs clock_error);
 std::string parts_text(const CollectiveParts& parts);  // "waits 3.00 ms, transfers 158.0 µs"
 
-// The parts of the collectives that touch a range of time, for the timeline. Uses the spans in memory. With so many spans that
-// a collective is narrower than a pixel, there are none.
+// The parts of the collectives that touch a range of time. Uses the spans in memory. With more spans than `most` there are none.
 class CollectiveWaits {
  public:
   CollectiveWaits() = default;
-  CollectiveWaits(const Trace& trace, TimeRange range, TimeNs clock_error);
+  static constexpr size_t kMostInView = 60'000;  // 10 ms to match on one core; more are narrower than a pixel
+  CollectiveWaits(const Trace& trace, TimeRange range, TimeNs clock_error, size_t most = kMostInView);
+  bool empty() const { return calls_.empty(); }
   // nullopt: the span is no collective, or the calls of other ranks are not in memory.
   std::optional<CollectiveParts> of(int rank, const Span& span) const;
 

@@ -51,7 +51,7 @@ struct Grouping {
   GroupBy by;
   const JoinedLayers& joined;
   std::unordered_map<std::string, uint64_t> texts;
-  std::unordered_map<OpTag, uint64_t> ops;
+  std::unordered_map<uint32_t, uint64_t> ops;
 
   uint64_t number(const Span& span) {
     switch (by) {
@@ -66,17 +66,17 @@ struct Grouping {
     }
   }
   uint64_t op_number(const Span& span) {
-    const auto [at, fresh] = ops.try_emplace(span.op);
+    const auto [at, fresh] = ops.try_emplace(uint32_t{span.op} << 1 | (span.span_meaning() == Meaning::Communication));
     if (fresh) {
-      const std::string phase = span.op < trace.ops.size() ? trace.ops[span.op].phase : "";
-      at->second = texts.try_emplace(key(span) + '\0' + phase, texts.size()).first->second;
+      const OpInfo op = charged_op(trace, span.span_meaning(), span.op);
+      at->second = texts.try_emplace(key(span) + '\0' + op.phase, texts.size()).first->second;
     }
     return at->second;
   }
   std::string key(const Span& span) const {
     if (by == GroupBy::Name) return trace.name(span.name);
     if (by == GroupBy::Shape) return shape_text(trace, span);
-    const std::string name = group_name(trace.ops[span.op < trace.ops.size() ? span.op : 0], by);
+    const std::string name = group_name(charged_op(trace, span.span_meaning(), span.op), by);
     const auto block = by == GroupBy::Layer ? joined.find(name) : joined.end();
     return block == joined.end() ? name : block->second;
   }
@@ -96,6 +96,17 @@ const char* to_string(GroupBy by) {
   return kNames[static_cast<size_t>(by)];
 }
 
+OpTag charged_tag(const Trace& trace, Meaning meaning, OpTag op) {
+  if (op >= trace.ops.size()) return kNoOp;
+  return meaning == Meaning::Communication && trace.ops[op].meaning != Meaning::Communication ? kNoOp : op;
+}
+
+OpInfo charged_op(const Trace& trace, Meaning meaning, OpTag op) {
+  OpInfo info = trace.ops[charged_tag(trace, meaning, op)];
+  if (meaning == Meaning::Communication && info.meaning != Meaning::Communication) info.name = info.layer = kCollectives;
+  return info;
+}
+
 std::string group_of(const OpInfo& op, GroupBy by) {
   if (op.name.empty()) return "";
   switch (by) {
@@ -105,7 +116,7 @@ std::string group_of(const OpInfo& op, GroupBy by) {
     case GroupBy::Phase:
       return op.phase;
     case GroupBy::Line:
-      return line_of(op);
+      return op.name == kCollectives ? kCollectives : line_of(op);
     default:
       return op.layer.empty() || op.layer == op.name ? op.name : op.layer + " · " + op.name;
   }

@@ -22,6 +22,12 @@ DurationStats stats_of(std::vector<int64_t>& durations);
 // Shape: name, grid and block. Block: of layers; who knows the network joins the rows by layer.
 enum class GroupBy : uint8_t { Name, Op, Layer, Phase, Shape, Line, Block };
 const char* to_string(GroupBy by);
+// The op that a kernel is charged to. A collective belongs to no module: the hook that launches it runs in the backward pass of
+// any module. charged_tag(): kNoOp for such a collective.
+OpTag charged_tag(const Trace& trace, Meaning meaning, OpTag op);
+inline OpTag charged_tag(const Trace& trace, const Span& span) { return charged_tag(trace, span.span_meaning(), span.op); }
+OpInfo charged_op(const Trace& trace, Meaning meaning, OpTag op);
+inline constexpr const char* kCollectives = "collectives";
 std::string group_of(const OpInfo& op, GroupBy by);  // by op, layer, phase or line; empty: not known
 // The same for a table: "(no layer)" where it is not known.
 std::string group_name(const OpInfo& op, GroupBy by);

@@ -24,25 +24,25 @@ struct Launched {
 class LaunchedTimes {
  public:
   LaunchedTimes(const Trace& trace, TimeRange range) : trace_(trace) {
-    for (const Track& track : trace.tracks())
+    for (const Track& track : tracks_of_steps(trace))
       if (track.kind != TrackKind::Inner)
         each_span(track, range.begin, range.end, [this](const Span& span) {
-          if (span.span_kind() == SpanKind::Kernel) add(span.op, span.name, static_cast<int64_t>(span.duration));
+          if (span.span_kind() == SpanKind::Kernel) add(span, static_cast<int64_t>(span.duration));
         });
     if (times_.empty())
-      each_own_range(trace, range.begin, range.end, [this](const Span& span, int64_t own) { add(span.op, span.name, own); });
+      each_own_range(trace, range.begin, range.end, [this](const Span& span, int64_t own) { add(span, own); });
   }
   // Calls take(op, name, ns).
   template <class Take>
   void each(const Take& take) const {
     for (const auto& [key, ns] : times_)
-      take(trace_.ops[key >> 32], trace_.name(static_cast<NameId>(static_cast<uint32_t>(key))), ns);
+      take(charged_op(trace_, key >> 63 ? Meaning::Communication : Meaning::Other, static_cast<OpTag>(key >> 32)), trace_.name(static_cast<NameId>(static_cast<uint32_t>(key))), ns);
   }
 
  private:
-  void add(OpTag op, NameId name, int64_t ns) {
-    const uint64_t known = op < trace_.ops.size() ? op : kNoOp;
-    times_[known << 32 | static_cast<uint32_t>(name)] += ns;
+  void add(const Span& span, int64_t ns) {
+    const uint64_t op = span.op < trace_.ops.size() ? span.op : kNoOp, communicates = span.span_meaning() == Meaning::Communication;
+    times_[communicates << 63 | op << 32 | static_cast<uint32_t>(span.name)] += ns;
   }
 
   const Trace& trace_;
@@ -93,14 +93,21 @@ HostStacks launch_stacks(const Trace& trace, TimeRange range) {
   return stacks;
 }
 
+HostStacks launch_stacks(const Trace& trace, const std::vector<TimeRange>& ranges) {
+  HostStacks stacks;
+  for (const TimeRange& range : ranges)
+    for (const auto& [stack, ns] : launch_stacks(trace, range)) stacks[stack] += ns;
+  return stacks;
+}
+
 bool has_launch_stacks(const Trace& trace) {
   return std::ranges::any_of(trace.ops, [](const OpInfo& op) { return stack_of(op).size() > 1; });
 }
 
-std::string launch_text(const HostStacks& stacks) {
+std::string launch_text(const HostStacks& stacks, const std::string& of) {
   const FlameTree tree = flame_tree(stacks);
   if (tree.empty()) return "\nNo work was recorded.\n";
-  std::string text = formatted("\n{:>10} {:>7}  {}\n", "ms", "%", "by the stack that launched it, then op and kernel; from 0.5 %");
+  std::string text = formatted("\n{:>10} {:>7}  {}\n", "ms", "%", "by the stack that launched it, then op and kernel; from 0.5 %" + (of.empty() ? of : "; sum of " + of));
   tree_text(tree, 0, text);
   return text;
 }

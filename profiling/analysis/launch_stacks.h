@@ -16,8 +16,9 @@ namespace ws::prof {
 // Each stack ends with the op and the kernel: main (train.py:60), forward (net.py:12), aten::addmm, gemm. What the backward
 // pass launches has the stack of the forward op.
 HostStacks launch_stacks(const Trace& trace, TimeRange range);
+HostStacks launch_stacks(const Trace& trace, const std::vector<TimeRange>& ranges);
 bool has_launch_stacks(const Trace& trace);  // false for runs recorded below level lines
-std::string launch_text(const HostStacks& stacks);  // as a tree
+std::string launch_text(const HostStacks& stacks, const std::string& of = {});  // as a tree; `of`: which steps
 
 // Sets with_calls of each row by line, and adds rows for the program's lines that only call other lines.
 void add_calling_lines(std::vector<KernelRow>& rows, const Trace& trace, TimeRange range);

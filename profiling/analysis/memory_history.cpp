@@ -115,4 +115,36 @@ std::vector<SizeBin> SizeBins::bins() const {
   return bins;
 }
 
+namespace {
+
+bool of_driver(const Trace& trace, const MemoryEvent& event) {
+  return event.source < trace.memory_sources.size() && is_driver_source(trace.memory_sources[event.source]);
+}
+bool has_own_allocator(const Trace& trace) {
+  return std::ranges::any_of(trace.memory_sources, [](const std::string& source) { return !source.empty() && !is_driver_source(source); });
+}
+
+}  // namespace
+
+AllocationCounts count_allocations(const Trace& trace, TimeNs begin, TimeNs end) {
+  AllocationCounts counts;
+  for (const MemoryEvent& event : trace.memory()) {
+    if (event.kind != MemoryAction::Allocate || event.time < begin || event.time >= end) continue;
+    const bool driver = of_driver(trace, event);
+    ++(driver ? counts.driver : counts.program);
+    (driver ? counts.driver_bytes : counts.program_bytes) += event.bytes;
+  }
+  if (!has_own_allocator(trace)) counts.program = counts.driver, counts.program_bytes = counts.driver_bytes;
+  return counts;
+}
+
+uint64_t peak_live(const Trace& trace) {
+  const bool own = has_own_allocator(trace);
+  if (!own) return memory_history(trace, [&](const MemoryEvent& event) { return of_driver(trace, event); }).peak_live;
+  uint64_t most = 0;
+  for (size_t i = 0; i < trace.memory_sources.size(); ++i)
+    if (!is_driver_source(trace.memory_sources[i])) most = std::max(most, memory_history(trace, static_cast<int>(i)).peak_live);
+  return most;
+}
+
 }  // namespace ws::prof

@@ -53,6 +53,15 @@ MemoryHistory memory_history(const Trace& trace, int source = -1);
 using MemoryFilter = std::function<bool(const MemoryEvent&)>;
 MemoryHistory memory_history(const Trace& trace, const MemoryFilter& belongs);
 
+// Blocks that were given out: by the program's allocator, and by the driver. A program without an allocator of its own takes all
+// blocks from the driver. Of several ranks, a trace has the memory of one.
+struct AllocationCounts {
+  uint64_t program = 0, program_bytes = 0, driver = 0, driver_bytes = 0;
+};
+AllocationCounts count_allocations(const Trace& trace, TimeNs begin = -kAlways, TimeNs end = kAlways);
+// The most bytes that were live in an allocator of the program, or of the driver if it has none; 0: not known.
+uint64_t peak_live(const Trace& trace);
+
 // Blocks that were live when the most bytes were.
 void each_live_at_peak(const MemoryHistory& history, const std::function<void(const MemoryBlock&)>& found);
 std::vector<SizeBin> size_histogram(const MemoryHistory& history);  // powers of two

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "profiling/analysis/collective_waits.h"
 #include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/memory_history.h"
 #include "profiling/base/safe_text.h"
@@ -32,7 +33,7 @@ struct OwnTime {
 // All ranges by thread. Rows with the same name are different depths of one thread.
 std::map<std::string, std::vector<OwnTime>> ranges_by_thread(const Trace& trace, TimeNs begin, TimeNs end) {
   std::map<std::string, std::vector<OwnTime>> threads;
-  for (const Track& track : trace.tracks())
+  for (const Track& track : tracks_of_steps(trace))
     if (track.kind == TrackKind::Ranges)
       each_span(track, begin, end, [&](const Span& span) {
         threads[track.group + track.name].push_back({span, static_cast<int64_t>(span.duration)});
@@ -120,35 +121,54 @@ void add(ModuleTimes& to, const ModuleTimes& more) {
 size_t last_separator(std::string_view path) { return path.find_last_of("./"); }
 std::string outermost(const std::string& path) { return path.substr(0, path.find_first_of("./")); }
 
-std::map<std::string, ModuleTimes> own_times(const Trace& trace) {
-  std::map<std::string, ModuleTimes> own;
-  const auto op_of = [&](const Span& span) -> const OpInfo& {
-    return trace.ops[span.op < trace.ops.size() ? span.op : 0];
+using OwnTimes = std::map<std::string, ModuleTimes>;
+
+const OpInfo& op_of(const Trace& trace, OpTag op) { return trace.ops[op < trace.ops.size() ? op : 0]; }
+
+// Where the ranks are known, a collective has two parts.
+void add_collective(OwnTimes& own, const CollectiveWaits& waits, const Track& track, const Span& span) {
+  const auto parts = waits.of(track.rank, span);
+  const auto add = [&own](const std::string& path, TimeNs ns, uint64_t kernels) {
+    ModuleTimes& times = own[path];
+    times.other_ns += ns, times.kernels += kernels;
   };
-  for (const Track& track : trace.tracks())
-    if (on_gpu(track))
-      each_span(track, -kAlways, kAlways, [&](const Span& span) {
-        const OpInfo& op = op_of(span);
-        if (span.span_kind() != SpanKind::Kernel || op.layer.empty()) return;
-        ModuleTimes& times = own[op.layer];
-        ++times.kernels;
-        (op.phase == "forward" ? times.forward_ns : op.phase == "backward" ? times.backward_ns : times.other_ns) +=
-            static_cast<int64_t>(span.duration);
-      });
-  for (const Track& track : trace.tracks())  // our own training: its ops on the CPU, or their launches
-    if (track.kind == TrackKind::CpuThread)
-      each_span(track, -kAlways, kAlways, [&](const Span& span) {
-        if (const OpInfo& op = op_of(span); span.span_kind() == SpanKind::Op && !op.layer.empty())
-          own[op.layer].host_ns += static_cast<int64_t>(span.duration);
-      });
-  each_own_range(trace, -kAlways, kAlways, [&](const Span& span, int64_t host) {
-    if (const OpInfo& op = op_of(span); !op.layer.empty()) own[op.layer].host_ns += host;
-  });
+  if (!parts) return add(kCollectives, static_cast<TimeNs>(span.duration), 1);
+  add(std::string(kCollectives) + ".waits for ranks", parts->wait, 0);
+  add(std::string(kCollectives) + ".transfers", static_cast<TimeNs>(span.duration) - parts->wait, 1);
+}
+
+void add_kernel(OwnTimes& own, const Trace& trace, const CollectiveWaits& waits, const Track& track, const Span& span) {
+  const OpInfo op = charged_op(trace, span.span_meaning(), span.op);
+  if (span.span_kind() != SpanKind::Kernel || op.layer.empty()) return;
+  if (op.layer == kCollectives) return add_collective(own, waits, track, span);
+  ModuleTimes& times = own[op.layer];
+  ++times.kernels;
+  (op.phase == "forward" ? times.forward_ns : op.phase == "backward" ? times.backward_ns : times.other_ns) += static_cast<int64_t>(span.duration);
+}
+
+// Spans count where they begin.
+void add_stretch(OwnTimes& own, const Trace& trace, TimeRange part) {
+  const CollectiveWaits waits(trace, part, 0, std::numeric_limits<size_t>::max());
+  const auto host = [&](const Span& span, int64_t ns) {
+    if (const OpInfo& op = op_of(trace, span.op); part.contains(span.start) && !op.layer.empty()) own[op.layer].host_ns += ns;
+  };
+  for (const Track& track : tracks_of_steps(trace)) {
+    if (!on_gpu(track) && track.kind != TrackKind::CpuThread) continue;
+    each_span(track, part.begin, part.end, [&](const Span& span) {
+      if (on_gpu(track) && part.contains(span.start)) add_kernel(own, trace, waits, track, span);
+      if (!on_gpu(track) && span.span_kind() == SpanKind::Op) host(span, static_cast<int64_t>(span.duration));  // our own training
+    });
+  }
+  each_own_range(trace, part.begin, part.end, host);
+}
+
+OwnTimes own_times(const Trace& trace, const std::vector<TimeRange>& stretches) {
+  OwnTimes own;
+  for (const TimeRange& part : stretches) add_stretch(own, trace, part);
   for (size_t i = 0; i < trace.memory_sources.size(); ++i)
     if (!is_driver_source(trace.memory_sources[i]))
       each_live_at_peak(memory_history(trace, static_cast<int>(i)), [&](const MemoryBlock& block) {
-        const OpInfo& op = trace.ops[block.op < trace.ops.size() ? block.op : 0];
-        if (!op.layer.empty()) own[op.layer].peak_bytes += block.bytes;
+        if (const OpInfo& op = op_of(trace, block.op); !op.layer.empty()) own[op.layer].peak_bytes += block.bytes;
       });
   return own;
 }
@@ -227,10 +247,10 @@ std::map<std::string, std::string> module_types(const Trace& trace) {
 
 }  // namespace
 
-std::vector<ModuleNode> module_tree(const Trace& trace) {
+std::vector<ModuleNode> module_tree(const Trace& trace, const CountedSteps& counted) {
   constexpr size_t kDeepest = 1000;  // limit for paths in untrusted files
   Tree tree{.root_of = roots(trace)};
-  for (const auto& [path, times] : own_times(trace)) {
+  for (const auto& [path, times] : own_times(trace, counted.stretches)) {
     if (std::ranges::count_if(path, [](char c) { return c == '.' || c == '/'; }) > static_cast<long>(kDeepest)) continue;
     tree.node(path).own = times;
   }
@@ -242,24 +262,26 @@ std::vector<ModuleNode> module_tree(const Trace& trace) {
   return list;
 }
 
-std::string to_text(const std::vector<ModuleNode>& tree, uint64_t steps) {
+std::string to_text(const std::vector<ModuleNode>& tree, const CountedSteps& counted) {
   if (tree.empty())
     return "\nNo modules are known. Record with --level modules, or mark ranges with NVTX.\n";
-  const double each = 1e-3 / static_cast<double>(std::max<uint64_t>(steps, 1));
+  const double each = 1e-3 / static_cast<double>(std::max<int64_t>(counted.steps, 1));
   const bool memory = std::ranges::any_of(tree, [](const ModuleNode& node) { return node.all.peak_bytes > 0; });
   const auto at_peak = [memory](const std::string& cell) { return memory ? formatted(" {:>12}", cell) : std::string(); };
-  std::string text = formatted("\n{:>12} {:>12} {:>12} {:>9}{}  module, with those inside", "forward µs", "backward µs", "host µs",
-                               "kernels", at_peak("at the peak")) + (steps > 0 ? ", a step\n" : "\n");
+  const bool others = std::ranges::any_of(tree, [](const ModuleNode& node) { return node.all.other_ns > 0; });
+  const auto other = [others](const std::string& cell) { return others ? formatted(" {:>12}", cell) : std::string(); };
+  std::string text = formatted("\n{:>12} {:>12}{} {:>12} {:>9}{}  module, with those inside, {} {}\n", "forward µs", "backward µs", other("other µs"), "host µs",
+                               "kernels", at_peak("at the peak"), counted.steps > 0 ? "mean of" : "sum of", counted.text);
   for (const ModuleNode& node : tree)
-    text += table_row("{:12.2f} {:12.2f} {:12.2f} {:9.1f}{}  {}{}", static_cast<double>(node.all.forward_ns + node.all.other_ns) * each,
-                      static_cast<double>(node.all.backward_ns) * each, static_cast<double>(node.all.host_ns) * each,
+    text += table_row("{:12.2f} {:12.2f}{} {:12.2f} {:9.1f}{}  {}{}", static_cast<double>(node.all.forward_ns) * each, static_cast<double>(node.all.backward_ns) * each,
+                      other(fixed(static_cast<double>(node.all.other_ns) * each, 2)), static_cast<double>(node.all.host_ns) * each,
                       static_cast<double>(node.all.kernels) * each * 1e3, at_peak(bytes_text(static_cast<double>(node.all.peak_bytes))),
                       std::string(static_cast<size_t>(2 * node.depth), ' '),
                       node.type.empty() ? node.name : node.name + " " + node.type);
   return text;
 }
 
-std::string to_json(const std::vector<ModuleNode>& tree) {
+std::string to_json(const std::vector<ModuleNode>& tree, const CountedSteps& counted) {
   auto list = nlohmann::ordered_json::array();
   for (const ModuleNode& node : tree)
     list.push_back({{"module", node.path},
@@ -270,7 +292,7 @@ std::string to_json(const std::vector<ModuleNode>& tree) {
                     {"kernels", node.all.kernels},
                     {"peak_bytes", node.all.peak_bytes},
                     {"own_kernels", node.own.kernels}});
-  return nlohmann::ordered_json{{"version", kJsonVersion}, {"modules", list}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::ordered_json{{"version", kJsonVersion}, {"steps", counted.steps}, {"of", counted.text}, {"modules", list}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 namespace {
@@ -285,19 +307,27 @@ FrameStack shown_frames(const Trace& trace, NameId name) {
 
 CoveredTime gpu_time(const Trace& trace) {
   std::vector<TimeRange> busy;
-  for (const Track& track : trace.tracks())
+  for (const Track& track : tracks_of_steps(trace))
     if (on_gpu(track))
       each_span(track, -kAlways, kAlways, [&](const Span& span) { busy.push_back({span.start, span.end()}); });
   return CoveredTime(std::move(busy));
 }
 
+// The parts of spans that lie in the ranges.
+template <class Take>
+void each_part(const Track& track, const std::vector<TimeRange>& ranges, Take take) {
+  for (const TimeRange& range : ranges)
+    each_span(track, range.begin, range.end, [&](const Span& span) {
+      const TimeRange part{std::max(span.start, range.begin), std::min(span.end(), range.end)};
+      if (part.begin < part.end) take(span, part);
+    });
+}
+
 // Processes that load data are not sampled: each reports what it did and where.
 void add_workers(const Trace& trace, const HostStackOptions& options, HostStacks& stacks) {
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (options.gaps_only || track.kind != TrackKind::Loader) continue;
-    each_span(track, options.range.begin, options.range.end, [&](const Span& span) {
-      const TimeRange part{std::max(span.start, options.range.begin), std::min(span.end(), options.range.end)};
-      if (part.begin >= part.end) return;
+    each_part(track, options.ranges, [&](const Span& span, TimeRange part) {
       const std::string& what = trace.name(span.name);
       stacks[{{"", 0, track.name}, what.find(" in ") == std::string::npos ? CodeFrame{"", 0, what} : frame_from(what)}] += part.length();
     });
@@ -315,12 +345,11 @@ HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
   add_workers(trace, options, stacks);
   std::unordered_map<uint32_t, FrameStack> known;
   const CoveredTime busy = options.gaps_only ? gpu_time(trace) : CoveredTime();
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (track.kind != TrackKind::Samples) continue;
     std::unordered_map<uint32_t, int64_t> times;  // by stack
-    each_span(track, options.range.begin, options.range.end, [&](const Span& span) {
-      const TimeRange part{std::max(span.start, options.range.begin), std::min(span.end(), options.range.end)};
-      if (part.begin < part.end) times[static_cast<uint32_t>(span.name)] += part.length() - busy.within(part);
+    each_part(track, options.ranges, [&](const Span& span, TimeRange part) {
+      times[static_cast<uint32_t>(span.name)] += part.length() - busy.within(part);
     });
     const std::string thread = sampled_thread(track);
     for (const auto& [name, ns] : times) {
@@ -391,7 +420,7 @@ std::string speedscope_json(const HostStacks& stacks, const std::string& name) {
   return speedscope_json(std::vector<std::pair<std::string, HostStacks>>{{name, stacks}});
 }
 
-std::string host_text(const HostStacks& stacks) {
+std::string host_text(const HostStacks& stacks, const std::string& of) {
   if (stacks.empty()) return "\nNo stacks were sampled: the program ran no Python, or not for long enough.\n";
   std::map<CodeFrame, std::pair<int64_t, int64_t>> functions;  // excluding and including called functions
   int64_t all = 0;
@@ -406,6 +435,7 @@ std::string host_text(const HostStacks& stacks) {
   sort_rows(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
   constexpr size_t kMost = 60;
   std::string text = formatted("\n{:>10} {:>7} {:>10}  host time by function and line\n", "alone ms", "%", "with calls");
+  if (!of.empty()) text.insert(text.size() - 1, ", sum of " + of);
   for (const auto& [frame, times] : rows) {
     if (&rows[std::min(kMost, rows.size() - 1)].first == &frame && rows.size() > kMost) break;
     text += table_row("{:10.2f} {:7.2f} {:10.2f}  {}", static_cast<double>(times.first) * 1e-6,

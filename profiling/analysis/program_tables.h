@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/time_range.h"
 
@@ -32,17 +33,18 @@ struct ModuleNode {
   int depth = 0;
   ModuleTimes own, all;  // all: including the modules inside
 };
-// Each node comes before the nodes inside it; among siblings, most time first. Empty if the program marked no modules.
-std::vector<ModuleNode> module_tree(const Trace& trace);
-std::string to_text(const std::vector<ModuleNode>& tree, uint64_t steps);
-std::string to_json(const std::vector<ModuleNode>& tree);
+// Each node comes before the nodes inside it; among siblings, most time first. Empty if the program marked no modules. Times are
+// sums over the counted steps, bytes are of the whole run. Collectives are a node of their own.
+std::vector<ModuleNode> module_tree(const Trace& trace, const CountedSteps& counted = {});
+std::string to_text(const std::vector<ModuleNode>& tree, const CountedSteps& counted);
+std::string to_json(const std::vector<ModuleNode>& tree, const CountedSteps& counted);
 
 // Time by stack, outermost frame first. The first one is the thread; a frame without a path is a thread, an op or a kernel.
 using FrameStack = std::vector<CodeFrame>;
 using HostStacks = std::map<FrameStack, int64_t>;
 struct HostStackOptions {
   bool gaps_only = false;  // only the time while the GPU waited
-  TimeRange range{-kAlways, kAlways};
+  std::vector<TimeRange> ranges{{-kAlways, kAlways}};  // in order
 };
 bool has_samples(const Trace& trace);  // of the host's stacks
 HostStacks host_stacks(const Trace& trace, const HostStackOptions& options);
@@ -52,6 +54,7 @@ std::string collapsed_text(const HostStacks& stacks);
 // `profiles`: stacks with a name each; speedscope lets one choose between them.
 std::string speedscope_json(const std::vector<std::pair<std::string, HostStacks>>& profiles);
 std::string speedscope_json(const HostStacks& stacks, const std::string& name);
-std::string host_text(const HostStacks& stacks);  // functions by their time, excluding and including called functions
+// Functions by their time, excluding and including called functions. `of`: which steps, for the heading.
+std::string host_text(const HostStacks& stacks, const std::string& of = {});
 
 }  // namespace ws::prof

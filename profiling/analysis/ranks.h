@@ -98,7 +98,8 @@ inline constexpr const char* kHostsKey = "rank_hosts";      // of a run of many 
 inline constexpr const char* kRankNotesKey = "rank_notes";  // what was missing when the ranks were joined
 inline constexpr const char* kClockErrorKey = "clock_error_us";
 inline constexpr const char* kBusRatesKey = "bus_rates";  // of the machine, measured alone: a JSON list
-double clock_error_of(const RunSummary& summary);         // 0: not known
+double clock_error_of(const RunSummary& summary);         // µs; 0: not known
+inline TimeNs clock_error_ns(const RunSummary& summary) { return static_cast<TimeNs>(clock_error_of(summary) * 1e3); }
 void add_summary(RankReport& report, const RunSummary& summary);  // hosts, notes, peak
 // Does nothing if the ranks are on several hosts: the links between hosts are others.
 void add_peak(RankReport& report, std::span<const BusRate> measured);

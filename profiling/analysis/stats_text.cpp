@@ -78,27 +78,27 @@ std::string rows_text(const std::vector<KernelRow>& rows, const char* what, cons
 std::string time_text(const StepTime& time) {
   if (!time.known()) return "";
   const std::string text = formatted("step time    {:12.3f} µs", time.us.value);
-  if (!time.has_spread()) return text + "  mean with pauses\n";
+  if (!time.has_spread()) return text + "  mean of the run, with pauses\n";
   return text + formatted("  median, P5 {:.3f}, P95 {:.3f} µs\n", time.p5_us, time.p95_us);
 }
 
-// The share in the steps comes first: the window and the comparison show it.
+// The share in the median step, which is what the window and `check` show.
 std::string busy_text(const TraceStats& s) {
-  const double whole = 100 * s.activity.busy_share();
-  if (!s.step.traced() || s.step.parts.busy <= 0) return formatted("GPU busy     {:12.1f} %   of the trace\n", whole);
-  return formatted("GPU busy     {:12.1f} %   of {}, {:.1f} % of the trace\n",
-                   100 * s.step.parts.busy_share(), which_steps(s.step.which), whole);
+  const bool steps = s.step.traced() && s.step.parts.busy > 0;
+  return formatted("GPU busy     {:12.1f} %   of {}\n", 100 * (steps ? s.step.busy_share() : s.activity.busy_share()),
+                   steps ? "the median of " + of_steps(s.step) : "the trace");
 }
 
 std::string step_text(const StepSample& step, bool of_windows) {
-  if (!step.traced()) return "";
-  const auto steps = static_cast<double>(step.parts.steps), wall = static_cast<double>(step.parts.wall());
-  std::string text = formatted("\n{:>12} {:>7}", "µs", "%") + "  of a step, mean of " + which_steps(step.which) + (of_windows ? " recorded kernel by kernel" : "") + left_out_text(step) + "\n";
+  const Breakdown& parts = step.median_parts;
+  if (!step.traced() || parts.steps == 0) return "";
+  const auto steps = static_cast<double>(parts.steps), wall = static_cast<double>(parts.wall());
+  std::string text = formatted("\n{:>12} {:>7}", "µs", "%") + "  of the median step, of " + of_steps(step) + (of_windows ? " recorded kernel by kernel" : "") + left_out_text(step) + "\n";
   const auto add = [&](double ns, const std::string& name) {
     text += formatted("{:>12} {:7.2f}  {}\n", us_number(ns / steps), wall > 0 ? 100 * ns / wall : 0, name);
   };
-  for (const BreakdownPart& part : parts_of(step.parts)) add(static_cast<double>(part.ns), part_name(part.id));
-  add(wall, "wall time, their sum");
+  for (const BreakdownPart& part : parts_of(parts)) add(static_cast<double>(part.ns), part_name(part.id));
+  add(wall, "step time, their sum");
   return text;
 }
 
@@ -168,7 +168,8 @@ std::string tracing_cost_text(const Interval& share) {
 std::string to_text(const TraceStats& s, const std::vector<std::string>& columns) {
   std::string text;
   const auto add = [&text](const char* what, uint64_t count, double amount, const char* unit) {
-    text += formatted("{:<12} {:12}", what, count) + (*unit ? formatted(" {:14.3f} {}\n", amount, unit) : "\n");
+    constexpr size_t kWidth = 25;  // of name and count
+    text += what + formatted("{:{}}", count, kWidth - std::string_view(what).size()) + (*unit ? formatted(" {:14.3f} {}\n", amount, unit) : "\n");
   };
   const auto add_some = [&add](const char* what, uint64_t count, double amount, const char* unit) {
     if (count > 0) add(what, count, amount, unit);
@@ -179,12 +180,14 @@ std::string to_text(const TraceStats& s, const std::vector<std::string>& columns
   add_some("copies", s.copies, static_cast<double>(s.copied_bytes) * 1e-6, "MB");
   add_some("memsets", s.memsets, 0, "");
   add_some("API calls", s.api_calls, 0, "");
-  add_some("allocations", s.allocations, static_cast<double>(s.allocated_bytes) * 1e-6, "MB");
+  add_some("allocations", s.allocations.program, static_cast<double>(s.allocations.program_bytes) * 1e-6, "MB");
+  add_some("driver allocations", s.allocations.driver, static_cast<double>(s.allocations.driver_bytes) * 1e-6, "MB");
+  if (s.peak_bytes > 0) text += formatted("peak memory  {:>12}\n", bytes_text(static_cast<double>(s.peak_bytes)));
   text += time_text(s.step_time);
   if (const std::string cost = tracing_cost_text(s.tracing_cost); !cost.empty()) text += "tracing cost " + cost + "\n";
   text += gpu_text(s) + step_text(s.step, s.graphs > 0 && !s.step.work.contains(kWholeGraphs));
-  if (!s.by_name.empty()) text += rows_text(s.by_name, "kernels", columns);
-  if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "ops", columns);
+  if (!s.by_name.empty()) text += rows_text(s.by_name, s.step.traced() ? "kernels of the whole trace" : "kernels", columns);
+  if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, s.step.traced() ? "ops of the whole trace" : "ops", columns);
   return text + s.call_tables + s.memory_tables;
 }
 

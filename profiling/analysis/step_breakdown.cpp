@@ -21,13 +21,13 @@ constexpr Meaning kCalls[] = {Meaning::Allocation, Meaning::Sync, Meaning::Launc
 
 struct Edge {
   TimeNs time;
-  uint8_t cause;  // a Meaning, kInStep, kQueued, or kHost + HostWork
+  uint8_t cause;  // a Meaning, kInStep, kQueued, kHost + HostWork, or kRankWait
   int8_t change;
   OpTag op = kNoOp;  // op of the span that begins or ends here
   NameId name{};
 };
-constexpr uint8_t kInStep = kMeanings, kQueued = kMeanings + 1, kHost = kMeanings + 2;  // kHost + HostWork
-using Active = std::array<int, kHost + kHostWorks>;
+constexpr uint8_t kInStep = kMeanings, kQueued = kMeanings + 1, kHost = kMeanings + 2, kRankWait = kHost + kHostWorks;
+using Active = std::array<int, kRankWait + 1>;
 
 Meaning work_meaning(const Span& span) {
   if (span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset) return Meaning::Copy;
@@ -129,7 +129,16 @@ void add_graphs(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, Time
   }
 }
 
-std::vector<Edge> edges_of(const Trace& trace, TimeNs begin, TimeNs end) {
+// A collective waits from its begin until the last rank arrives.
+void add_rank_wait(std::vector<Edge>& edges, const CollectiveWaits& waits, const Track& track, const Span& span, TimeNs begin, TimeNs end) {
+  const auto parts = waits.of(track.rank, span);
+  const TimeNs from = std::max(span.start, begin), to = std::min(parts ? span.start + parts->wait : from, end);
+  if (from >= to) return;
+  edges.push_back({from, kRankWait, 1, span.op, span.name});
+  edges.push_back({to, kRankWait, -1, span.op, span.name});
+}
+
+std::vector<Edge> edges_of(const Trace& trace, const CollectiveWaits& waits, TimeNs begin, TimeNs end) {
   std::vector<Edge> edges;
   const bool gpu = has_gpu_work(trace);
   for (const Track& track : tracks_of_steps(trace)) {
@@ -139,6 +148,7 @@ std::vector<Edge> edges_of(const Trace& trace, TimeNs begin, TimeNs end) {
       if (!cause || from >= to) return;
       edges.push_back({from, *cause, 1, span.op, span.name});
       edges.push_back({to, *cause, -1, span.op, span.name});
+      if (*cause == static_cast<uint8_t>(Meaning::Communication)) add_rank_wait(edges, waits, track, span, begin, end);
     });
   }
   add_graphs(edges, trace, begin, end);
@@ -163,6 +173,11 @@ void add_gap(Breakdown& result, Meaning cause, const Active& active, TimeNs ns) 
   for (size_t work = 0; work < kHostWorks; ++work)
     if (active[kHost + work] > 0)
       return void((cause == Meaning::Launch ? result.gaps[work].launch : result.gaps[work].idle) += ns);
+}
+
+// True if all collectives that run wait for a rank.
+bool waits_for_ranks(Meaning cause, const Active& active) {
+  return cause == Meaning::Communication && active[kRankWait] >= active[static_cast<size_t>(Meaning::Communication)];
 }
 
 bool is_kernels(Meaning meaning) {
@@ -216,12 +231,12 @@ int64_t Breakdown::kernels() const {
 }
 
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work) {
-  return breakdown(trace, InnerParts(trace), begin, end, by_work);
+  return breakdown(trace, InsideKernels(trace, {begin, end}), begin, end, by_work);
 }
 
-Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, TimeNs end, WorkTimes* by_work) {
+Breakdown breakdown(const Trace& trace, const InsideKernels& inside, TimeNs begin, TimeNs end, WorkTimes* by_work) {
   Breakdown result{begin, std::max(begin, end), 0, {}};
-  const std::vector<Edge> edges = edges_of(trace, begin, end);
+  const std::vector<Edge> edges = edges_of(trace, inside.waits, begin, end);
   const bool gpu = has_gpu_work(trace);
   result.only_collectives = !gpu && std::ranges::any_of(trace.tracks(), times_collectives);
   bool has_steps = false;
@@ -241,14 +256,15 @@ Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, T
     result.times[static_cast<size_t>(cause)] += edge.time - now;
     if (is_kernels(cause) || cause == Meaning::Copy) result.busy += edge.time - now;
     add_gap(result, cause, active, edge.time - now);
-    running.take(cause, edge.time - now);
+    if (waits_for_ranks(cause, active)) result.rank_wait += edge.time - now;
+    else running.take(cause, edge.time - now);
     now = edge.time;
     active[edge.cause] += edge.change;
     running.change(edge);
     begun |= edge.cause < kInStep;
   }
   result.times[static_cast<size_t>(Meaning::Idle)] += result.end - now;
-  for (const auto& [work, ns] : running.times()) split(work, ns, inner.of(work.op), result, by_work);
+  for (const auto& [work, ns] : running.times()) split(work, ns, inside.lanes.of(work.op), result, by_work);
   return result;
 }
 
@@ -280,11 +296,13 @@ std::vector<BreakdownPart> parts_of(const Breakdown& breakdown) {
     host.push_back({id, gap.launch + gap.idle});
     left[static_cast<size_t>(Meaning::Launch)] -= gap.launch, left[static_cast<size_t>(Meaning::Idle)] -= gap.idle;
   }
+  left[static_cast<size_t>(Meaning::Communication)] -= breakdown.rank_wait;
   const auto add = [&](const PartId& id) {
     if (const int64_t ns = left[static_cast<size_t>(id.meaning)]; ns > 0) parts.push_back({id, ns});
   };
   for (size_t m = 0; m < kMeanings; ++m)
     if (static_cast<Meaning>(m) != Meaning::Idle) add({static_cast<Meaning>(m)});
+  if (breakdown.rank_wait > 0) parts.push_back({{Meaning::Communication, PartKind::RankWait}, breakdown.rank_wait});
   parts.insert(parts.end(), host.begin(), host.end());
   add({Meaning::Idle, breakdown.only_collectives          ? PartKind::NotRecorded
                       : host_alone && !host.empty() ? PartKind::HostOther
@@ -306,6 +324,8 @@ const char* part_name(const PartId& part) {
       return "other CPU work";
     case PartKind::NotRecorded:
       return "not recorded";
+    case PartKind::RankWait:
+      return "waits for ranks";
     case PartKind::OfMeaning:
       break;
   }

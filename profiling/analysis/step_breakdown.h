@@ -2,9 +2,11 @@
 #pragma once
 #include <array>
 #include <compare>
+#include <limits>
 #include <map>
 #include <vector>
 
+#include "profiling/analysis/collective_waits.h"
 #include "profiling/analysis/inner_parts.h"
 #include "profiling/trace/trace.h"
 
@@ -25,6 +27,7 @@ struct Breakdown {
   int64_t steps = 0;
   MeaningTimes times{};
   bool only_collectives = false;           // computation was not recorded
+  int64_t rank_wait = 0;                   // the part of Communication in which a collective waits for the last rank; 0 with one rank
   int64_t busy = 0;                        // ns in which a kernel or a copy ran, what waits inside of a kernel as well
   std::array<HostGap, kHostWorks> gaps{};
   int64_t wall() const { return end - begin; }
@@ -42,18 +45,26 @@ struct WorkId {
 };
 using WorkTimes = std::map<WorkId, int64_t>;  // ns; values of one meaning sum to its part
 
+// What happens inside of kernels: the lanes of a kernel of many steps, and the wait of a collective until the last rank arrives.
+struct InsideKernels {
+  InsideKernels(const Trace& trace, TimeRange range, TimeNs clock_error = 0)
+      : lanes(trace), waits(trace, range, clock_error, std::numeric_limits<size_t>::max()) {}
+  InnerParts lanes;
+  CollectiveWaits waits;
+};
+
 // A kernel with lanes inside is split by its lanes: its waits count as sync. If causes overlap, the first of these
 // wins: kernels that compute, communication, copies, gaps inside a launched graph (as Launch), allocation, sync,
 // launch. `by_work`: gets the share of each kernel, or of each op on a CPU, in the part of its meaning.
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work = nullptr);
-// `inner`: of this trace. Pass it if you ask for many stretches.
-Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, TimeNs end,
+// `inside`: of this trace. Pass it if you ask for many stretches.
+Breakdown breakdown(const Trace& trace, const InsideKernels& inside, TimeNs begin, TimeNs end,
                     WorkTimes* by_work = nullptr);
 Breakdown breakdown(const Trace& trace);  // from the first step or span to the last
 
 // A part of a step, as every view names it. What the host did is a part of its own: waiting for data always, the phases
-// of a program only if no kernel ran.
-enum class PartKind : uint8_t { OfMeaning, HostForward, HostBackward, HostOptimizer, HostData, HostOther, NotRecorded };
+// of a program only if no kernel ran. A collective waits for ranks until the last one arrives; then it communicates.
+enum class PartKind : uint8_t { OfMeaning, HostForward, HostBackward, HostOptimizer, HostData, HostOther, NotRecorded, RankWait };
 struct PartId {
   Meaning meaning;  // gives the colour
   PartKind kind = PartKind::OfMeaning;

@@ -5,7 +5,9 @@
 #include <ranges>
 #include <set>
 
+#include "profiling/analysis/memory_history.h"
 #include "profiling/analysis/program_tables.h"
+#include "profiling/analysis/ranks.h"
 #include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/base/statistics.h"
@@ -145,8 +147,9 @@ bool allocates(const Trace& trace, const Span& span, bool gpu) {
 
 struct Totals {
   std::map<std::string, std::pair<uint64_t, int64_t>> work, all;  // count, ns
-  std::map<OpTag, std::pair<uint64_t, int64_t>> ops;
-  uint64_t kernels = 0, allocations = 0;
+  std::map<std::pair<OpTag, Meaning>, std::pair<uint64_t, int64_t>> ops;  // the meaning is Communication or Other
+  uint64_t kernels = 0, allocation_calls = 0;
+  AllocationCounts allocations;  // empty if the trace has no memory events
   size_t spans = 0;
 };
 
@@ -164,11 +167,11 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
       auto& [sample, any] = all[{span.name, span.op}];
       sample = span;
       ++any.first, any.second += static_cast<int64_t>(span.duration);
-      totals.allocations += allocates(trace, span, gpu);
+      totals.allocation_calls += allocates(trace, span, gpu);
       if (!is_work(span, gpu)) return;
       auto& mine = work[span.name];
       ++mine.first, mine.second += static_cast<int64_t>(span.duration);
-      auto& op = totals.ops[span.op];
+      auto& op = totals.ops[{span.op, span.span_meaning() == Meaning::Communication ? Meaning::Communication : Meaning::Other}];
       ++op.first, op.second += static_cast<int64_t>(span.duration);
       totals.kernels += computes(span, gpu);
     });
@@ -176,7 +179,7 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
   if (!gpu && work.empty())
     each_own_range(trace, begin, end, [&](const Span& span, int64_t own) {
       if (span.start < begin) return;
-      auto& op = totals.ops[span.op];
+      auto& op = totals.ops[{span.op, Meaning::Other}];
       ++op.first, op.second += own;
     });
   const auto merge = [](Sum& into, const Sum& from) { into.first += from.first; into.second += from.second; };
@@ -196,7 +199,7 @@ void group(StepSample& sample, const Trace& trace, const Totals& totals, double 
     std::map<std::string, WorkUse> uses;
     bool known = false;
     for (const auto& [op, sum] : totals.ops) {
-      const OpInfo info = op < trace.ops.size() ? trace.ops[op] : OpInfo{};
+      const OpInfo info = charged_op(trace, op.second, op.first);
       known |= !group_of(info, by).empty();
       WorkUse& use = uses[group_name(info, by)];
       use.count += static_cast<double>(sum.first) / steps, use.us += static_cast<double>(sum.second) * 1e-3 / steps;
@@ -213,14 +216,18 @@ void give_rates(StepSample& sample, const Trace& trace, const Totals& totals) {
     sample.mean_us[name] = static_cast<double>(sum.second) * 1e-3 / static_cast<double>(sum.first);
   group(sample, trace, totals, steps);
   sample.kernels_per_step = static_cast<double>(totals.kernels) / steps;
-  sample.allocations_per_step = static_cast<double>(totals.allocations) / steps;
+  const bool known = !trace.memory().empty();
+  sample.driver_allocations_per_step = static_cast<double>(known ? totals.allocations.driver : totals.allocation_calls) / steps;
+  sample.allocations_per_step = static_cast<double>(known ? totals.allocations.program : totals.allocation_calls) / steps;
 }
 
-void leave_warm_up_out(std::vector<Span>& steps, const Track& track) {
-  if (steps.empty() || track.blocks.front().first != steps.front().start) return;  // the first step is not among them
+int64_t leave_warm_up_out(std::vector<Span>& steps, const Track& track) {
+  if (steps.empty() || track.blocks.front().first != steps.front().start) return 0;  // the first step is not among them
   std::vector<int64_t> lengths;
   for (size_t i = 0; i + 1 < steps.size(); ++i) lengths.push_back(steps[i + 1].start - steps[i].start);
-  steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(warm_up(lengths)));
+  const auto left_out = static_cast<std::ptrdiff_t>(warm_up(lengths));
+  steps.erase(steps.begin(), steps.begin() + left_out);
+  return left_out;
 }
 
 // The times of steps, of which each stands for as many steps.
@@ -277,7 +284,7 @@ Lengths typical_lengths(const std::vector<Span>& steps, const std::vector<Row>& 
 
 void add(Breakdown& sum, const Breakdown& parts) {
   for (size_t m = 0; m < kMeanings; ++m) sum.times[m] += parts.times[m];
-  sum.busy += parts.busy;
+  sum.busy += parts.busy, sum.rank_wait += parts.rank_wait;
   sum.only_collectives |= parts.only_collectives;
   for (size_t work = 0; work < kHostWorks; ++work) {
     sum.gaps[work].launch += parts.gaps[work].launch;
@@ -299,38 +306,38 @@ void idle_is_launch(Breakdown& parts) {
   for (HostGap& gap : parts.gaps) gap.launch += gap.idle, gap.idle = 0;
 }
 
-std::string key_of(const Trace& trace, NameId name, OpTag op) {
-  if (op != kNoOp && op < trace.ops.size() && !trace.ops[op].name.empty())
-    return std::string(kOpKey) + trace.ops[op].name;
-  return work_name(trace, name);
+std::string key_of(const Trace& trace, Meaning meaning, NameId name, OpTag op) {
+  if (op == kNoOp) return work_name(trace, name);
+  const OpInfo info = charged_op(trace, meaning, op);
+  return info.name.empty() ? work_name(trace, name) : std::string(kOpKey) + info.name;
 }
 
 // Adds a stretch to both, or only to all steps.
-void add_stretch(Breakdown& all, Typical* typical, const Trace& trace, const InnerParts& inner, StepWindowNs stretch) {
+void add_stretch(Breakdown& all, Typical* typical, const Trace& trace, const InsideKernels& inside, StepWindowNs stretch) {
   WorkTimes by_work;
-  const Breakdown parts = breakdown(trace, inner, stretch.begin, stretch.end, typical ? &by_work : nullptr);
+  const Breakdown parts = breakdown(trace, inside, stretch.begin, stretch.end, typical ? &by_work : nullptr);
   add(all, parts);
   if (!typical) return;
   add(typical->parts, parts);
-  for (const auto& [work, ns] : by_work) typical->ops[{work.meaning, key_of(trace, work.name, work.op)}] += ns;
+  for (const auto& [work, ns] : by_work) typical->ops[{work.meaning, key_of(trace, work.meaning, work.name, work.op)}] += ns;
 }
 
 // Adds steps first to last, in stretches of typical steps and of others.
-void add_steps(StepSample& sample, Typical& typical, const Lengths& lengths, const Trace& trace, const InnerParts& inner,
+void add_steps(StepSample& sample, Typical& typical, const Lengths& lengths, const Trace& trace, const InsideKernels& inside,
                const std::vector<Span>& steps, Row piece) {
   const auto is_typical = [&](size_t i) { return lengths.holds(steps[i + 1].start - steps[i].start); };
   for (size_t first = piece.first, last = first; first < piece.last; first = last) {
     const bool these = is_typical(first);
     while (last < piece.last && is_typical(last) == these) ++last;
-    add_stretch(sample.parts, these ? &typical : nullptr, trace, inner, {steps[first].start, steps[last].start});
+    add_stretch(sample.parts, these ? &typical : nullptr, trace, inside, {steps[first].start, steps[last].start});
     sample.parts.steps += static_cast<int64_t>(last - first) * sample.stride;
     if (these) typical.parts.steps += static_cast<int64_t>(last - first) * sample.stride;
   }
 }
 
-void add_all(Typical& typical, const Trace& trace, const InnerParts& inner, const std::vector<Span>& steps, Row piece, int64_t stride) {
+void add_all(Typical& typical, const Trace& trace, const InsideKernels& inside, const std::vector<Span>& steps, Row piece, int64_t stride) {
   Breakdown counted;  // already
-  add_stretch(counted, &typical, trace, inner, {steps[piece.first].start, steps[piece.last].start});
+  add_stretch(counted, &typical, trace, inside, {steps[piece.first].start, steps[piece.last].start});
   typical.parts.steps += static_cast<int64_t>(piece.last - piece.first) * stride;
 }
 
@@ -367,6 +374,43 @@ std::string which_steps(const StepRange& range) {
   if (range.first == range.last) return "step " + count_text(static_cast<double>(range.first));
   const std::string steps = "steps " + count_text(static_cast<double>(range.first)) + "–" + count_text(static_cast<double>(range.last));
   return range.count == range.last - range.first + 1 ? steps : count + " of " + steps;
+}
+
+namespace {
+
+// "the first 2 and the last are left out": why a run has more steps than its tables count.
+std::string left_out_steps(const StepSample& sample) {
+  const int64_t all = sample.marked - sample.parts.steps, first = std::min(sample.warm_up * sample.stride, all);
+  const int64_t last = std::min(sample.stride, all - first), others = all - first - last;
+  std::vector<std::string> parts;
+  const auto named = [](const char* what, int64_t count) { return what + (count == 1 ? std::string() : " " + count_text(static_cast<double>(count))); };
+  if (first > 0) parts.push_back(named("the first", first));
+  if (last > 0) parts.push_back(named("the last", last));
+  if (others > 0) parts.push_back(count_text(static_cast<double>(others)) + (others == 1 ? " other" : " others"));
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "; " : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return all <= 0 ? "" : text + (all == 1 ? " is left out" : " are left out");
+}
+
+}  // namespace
+
+CountedSteps counted_steps(const StepSample& sample) {
+  if (!sample.traced() || sample.all.end <= sample.all.begin) return {};
+  CountedSteps counted{.stretches = {}, .steps = sample.parts.steps, .rank = sample.rank};
+  TimeNs begin = sample.all.begin;
+  for (const TimeRange& gap : sample.left_out) {
+    counted.stretches.push_back({begin, gap.begin});
+    begin = gap.end;
+  }
+  counted.stretches.push_back({begin, sample.all.end});
+  const std::string count = count_text(static_cast<double>(counted.steps));
+  const std::string of_all = sample.marked > counted.steps ? " of " + count_text(static_cast<double>(sample.marked)) : "";
+  counted.text = count + of_all + " steps" + (sample.rank >= 0 ? " of rank " + std::to_string(sample.rank) : "") + left_out_steps(sample);
+  return counted;
+}
+
+std::string of_steps(const StepSample& sample) {
+  return which_steps(sample.which) + (sample.rank >= 0 ? " of rank " + std::to_string(sample.rank) : "");
 }
 
 size_t warm_up(const std::vector<int64_t>& lengths) {
@@ -408,14 +452,14 @@ void scale_median(StepSample& sample, double step_us) {
   Breakdown& parts = sample.median_parts;
   parts.end = parts.begin;
   for (int64_t& ns : parts.times) parts.end += ns = std::llround(static_cast<double>(ns) * factor);
-  parts.busy = std::min(down(parts.busy), parts.wall());
+  parts.busy = std::min(down(parts.busy), parts.wall()), parts.rank_wait = down(parts.rank_wait);
   for (HostGap& gap : parts.gaps) gap.launch = down(gap.launch), gap.idle = down(gap.idle);
   for (auto& [op, ns] : sample.op_parts) ns = down(ns);
 }
 
 void take_stretch(StepSample& sample, const Trace& trace, StepWindowNs stretch, int64_t steps) {
   Typical typical;
-  add_stretch(sample.parts, &typical, trace, InnerParts(trace), stretch);
+  add_stretch(sample.parts, &typical, trace, InsideKernels(trace, {stretch.begin, stretch.end}), stretch);
   sample.parts.steps = typical.parts.steps = steps;
   sample.median_parts = typical.parts, sample.op_parts = std::move(typical.ops);
 }
@@ -427,7 +471,7 @@ StepsOfRun StepsOfRun::of(const Trace& trace, const StepFacts& facts) {
 }
 
 StepsOfRun StepsOfRun::of(const RunData& run) {
-  return of(run.trace, {.per_epoch = steps_per_epoch(run.summary, run.evaluations), .since = steady_since(run.marks)});
+  return of(run.trace, {.per_epoch = steps_per_epoch(run.summary, run.evaluations), .since = steady_since(run.marks), .clock_error = clock_error_ns(run.summary)});
 }
 
 StepSample StepsOfRun::sample(const SampleRange& range) const {
@@ -438,16 +482,18 @@ StepSample StepsOfRun::sample(const SampleRange& range) const {
   StepWindowNs within = in_memory(trace);
   within.end = std::min(within.end, range.until);
   std::vector<Span> steps = sampled_steps(*track, trace, within, range, facts_.since);
-  leave_warm_up_out(steps, *track);
+  sample.warm_up = leave_warm_up_out(steps, *track);
   if (steps.empty()) return sample;
   StepBreaks breaks(steps, facts_.per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   share_with_other_ranks(breaks, *track, trace, {steps.front().start, steps.back().end()});
   const std::vector<Row> rows = rows_of(steps, breaks);
   sample.stride = breaks.stride();
+  sample.marked = static_cast<int64_t>(track->spans) * sample.stride;
+  if (several_ranks(trace)) sample.rank = rank_of_steps(trace);
   take_lengths(sample, steps, breaks);
   const bool gpu = used_gpu(trace);
-  sample.marks_only = !has_work(trace);
-  const InnerParts inner(trace);
+  sample.gpu = gpu, sample.marks_only = !has_work(trace);
+  const InsideKernels inside(trace, range.lengths_only ? TimeRange{} : TimeRange{steps.front().start, steps.back().end()}, facts_.clock_error);
   const Lengths lengths = typical_lengths(steps, rows);
   Typical typical;
   std::vector<Row> seen;
@@ -456,15 +502,17 @@ StepSample StepsOfRun::sample(const SampleRange& range) const {
     // Works in pieces and stops once there is enough data, so that the event loop is not blocked for long.
     for (size_t last = row->last; last > row->first && totals.spans < range.most_spans && !range.lengths_only;) {
       const size_t first = last - std::min(last - row->first, kPiece);
-      add_steps(sample, typical, lengths, trace, inner, steps, {first, last});
+      add_steps(sample, typical, lengths, trace, inside, steps, {first, last});
       seen.push_back({first, last});
       add_spans(totals, trace, steps[first].start, steps[last].start, gpu);
+      const AllocationCounts more = count_allocations(trace, steps[first].start, steps[last].start);
+      totals.allocations.program += more.program, totals.allocations.driver += more.driver;
       last = first;
     }
   }
   if (sample.parts.steps == 0) return sample;
   if (typical.parts.steps == 0)  // the newest steps are all unusual
-    for (const Row& piece : seen) add_all(typical, trace, inner, steps, piece, sample.stride);
+    for (const Row& piece : seen) add_all(typical, trace, inside, steps, piece, sample.stride);
   take_typical(sample, std::move(typical));
   if (gpu && on_gpu()) idle_is_launch(sample.parts), idle_is_launch(sample.median_parts);
   give_rates(sample, trace, totals);
@@ -481,7 +529,7 @@ GpuFigures gpu_figures(const Trace& trace, StepWindowNs row, const StepRange& ro
 
 std::string work_key(const Trace& trace, const Span& span) {
   const bool work = is_kernel(span) || span.span_kind() == SpanKind::Op;
-  return key_of(trace, span.name, work ? span.op : kNoOp);
+  return key_of(trace, span.span_meaning(), span.name, work ? span.op : kNoOp);
 }
 
 StepWindowNs longest_traced(const Trace& trace, StepWindowNs within) {
@@ -550,9 +598,10 @@ StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, do
 StepTime step_time(const RunData& run, const StepSample& sample) {
   const StepsOf whose = run.summary.origin == "run" ? StepsOf::Training : StepsOf::Program;
   if (run.summary.step_time.known()) {
-    StepTime stored = run.summary.step_time;  // of an earlier version, the interval may be the whole spread
-    if (whose == StepsOf::Program && varies_widely(stored) && !sample.step_us.empty())
-      stored.us.half_width = percentile_of_blocks(sample.step_us, 0.5).half_width;
+    StepTime stored = run.summary.step_time;
+    const bool whole_spread = stored.has_spread() && stored.us.half_width > (stored.p95_us - stored.p5_us) / 2;  // an earlier version took it
+    if ((whole_spread || (whose == StepsOf::Program && varies_widely(stored))) && !sample.step_us.empty())
+      stored.us.half_width = of_samples(sample.step_us, percentile_of_blocks(sample.step_us, 0.5).half_width, whose).us.half_width;
     return stored;
   }
   PaceLog losses;

@@ -48,20 +48,26 @@ struct StepSample {
   // Share of each op, by its work_key, in the part of its meaning: ns, summed as in median_parts.
   std::map<std::pair<Meaning, std::string>, int64_t> op_parts;
   std::map<std::string, double> mean_us;  // mean time of one span by its work_key; colours of differences use it
-  double kernels_per_step = 0, allocations_per_step = 0;
+  // Allocations: blocks that the program's allocator gave out, or the driver if it has no allocator. Driver: calls that allocate.
+  double kernels_per_step = 0, allocations_per_step = 0, driver_allocations_per_step = 0;
   int64_t stride = 1;        // steps per mark, such as the steps of a graph
   size_t pauses = 0;         // left out: gaps between steps, and steps that contain a pause
   // Launches of more steps than the usual ones count in step_us only. A kernel that runs many steps is inspected in a launch
   // of few steps, which take longer. Their median per step; 0: there were none.
   double longer_launch_us = 0;
   StepWindowNs median_step;  // the step with the median length; with a stride, that many steps
+  bool gpu = false;          // the work is kernels of a GPU; false: ops or ranges of a CPU
   bool marks_only = false;   // only host marks were traced; they say nothing if the host runs ahead
   StepWindowNs row;          // the newest long row of consecutive steps
   StepRange row_steps;       // its steps
   StepRange which;           // the steps of `parts`: whole ones, without the first steps and the last one, which is open
+  int64_t marked = 0;        // steps of the run, as far as they are marked
+  int64_t warm_up = 0;       // left out at the begin
+  int rank = -1;             // whose steps these are; -1: the run has no ranks, or one
   StepWindowNs all;          // from the first of them to the end of the last
   std::vector<TimeRange> left_out;  // of `all`: pauses, evaluations, untraced stretches, longer launches
   bool traced() const { return parts.steps > 0; }
+  double busy_share() const { return median_parts.busy_share(); }  // of the median step, in which a kernel or a copy runs
   double median_step_us() const {  // what median_parts sum to
     return median_parts.steps > 0 ? static_cast<double>(median_parts.wall()) * 1e-3 / static_cast<double>(median_parts.steps) : 0;
   }
@@ -69,6 +75,9 @@ struct StepSample {
     return parts.steps > 0 ? static_cast<double>(parts.wall()) * 1e-3 / static_cast<double>(parts.steps) : 0;
   }
 };
+
+// "steps 10–24 of rank 0": which_steps(), and whose steps they are if there are several ranks.
+std::string of_steps(const StepSample& sample);
 
 // Which steps are sampled: the newest `steps` that end by `until`.
 struct SampleRange {
@@ -83,6 +92,7 @@ struct SampleRange {
 struct StepFacts {
   double per_epoch = 0;            // shows where evaluations are; 0: unknown
   int64_t since = 0;               // the first step with the final execution settings
+  TimeNs clock_error = 0;          // of the clocks of several ranks
   std::optional<bool> host_ahead;  // the host launches steps before the GPU finished the previous ones; nullopt: the trace shows it
 };
 
@@ -106,6 +116,16 @@ class StepsOfRun {
   StepFacts facts_;
   GpuSteps on_gpu_;
 };
+
+// The steps that all tables of a run count: without the warm-up, the last step, pauses and untraced stretches.
+struct CountedSteps {
+  std::vector<TimeRange> stretches{{-kAlways, kAlways}};  // a run without steps: one, of all time
+  int64_t steps = 0;                 // 0: the run has no steps
+  int rank = -1;
+  std::string text = "the whole trace";  // "38 of 40 steps; the first and the last are left out", "the whole trace"
+  TimeRange all() const { return {stretches.front().begin, stretches.back().end}; }
+};
+CountedSteps counted_steps(const StepSample& sample);
 
 // How many of a run's first steps are warm-up: libraries load, kernels are chosen and compiled. No mean counts them.
 size_t warm_up(const std::vector<int64_t>& lengths);

@@ -146,11 +146,12 @@ std::optional<FoundSpan> find_span(const Trace& trace, const std::vector<NameId>
   return best;
 }
 
-Busy gpu_during(const Trace& trace, TimeRange range) {
+Busy gpu_during(const Trace& trace, TimeRange range, std::optional<int> rank) {
+  const int of = rank.value_or(rank_of_steps(trace));
   // Streams may overlap, so this takes the union of their spans, clipped to the range.
   std::vector<TimeRange> parts;
   for (const Track& track : trace.tracks()) {
-    if (!on_gpu(track)) continue;
+    if (!on_gpu(track) || !is_of_rank(track, of)) continue;
     for_each_span(track, range.begin, range.end, [&](const Span& s) {
       parts.push_back({std::max(s.start, range.begin), std::min(s.end(), range.end)});
       return parts.size() < kMostParts;

@@ -45,7 +45,8 @@ struct Busy {
   TimeNs busy = 0, idle = 0;
   bool known = true;  // false: too many spans to count quickly
 };
-Busy gpu_during(const Trace& trace, TimeRange range);
+// The GPU of this rank; nullopt: of the rank whose steps stand for the run.
+Busy gpu_during(const Trace& trace, TimeRange range, std::optional<int> rank = {});
 struct SameName {
   uint64_t count = 0;
   TimeNs total = 0;

@@ -79,8 +79,7 @@ StatsJson parts_json(const Breakdown& parts) {
   return json;
 }
 
-StatsJson step_json(StepSample step, const StepTime& time) {
-  scale_median(step, time.us.value);
+StatsJson step_json(const StepSample& step) {
   return {{"steps", step.parts.steps}, {"wall_us", step.mean_step_us()}, {"parts_us", parts_json(step.parts)}, {"median_us", step.median_step_us()}, {"median_parts_us", parts_json(step.median_parts)}};
 }
 
@@ -92,7 +91,7 @@ StatsJson time_json(const StepTime& time) {
 
 StatsJson gpu_json(const TraceStats& s) {
   const DurationStats& delay = s.gpu.delay;
-  StatsJson json{{"busy", s.activity.busy_share()}, {"of", s.gpu.of}, {"copies_beside_kernels", s.gpu.activity.hidden_copies()}};
+  StatsJson json{{"busy", s.step.traced() ? s.step.busy_share() : s.activity.busy_share()}, {"of", s.gpu.of}, {"copies_beside_kernels", s.gpu.activity.hidden_copies()}};
   if (delay.count > 0) json["launch_delay_us"] = {{"mean", delay.mean * 1e-3}, {"p50", us_of_ns(delay.median)}, {"p99", us_of_ns(delay.p99)}};
   return json;
 }
@@ -158,15 +157,7 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
     });
   }
   if (stats.steps == 0) stats.steps = steps.size();
-  // If driver calls were recorded, blocks that a pool takes from its own memory do not count as allocations.
-  const bool driver = std::ranges::any_of(trace.memory_sources, is_driver_source);
-  for (const MemoryEvent& event : trace.memory()) {
-    if (event.kind != MemoryAction::Allocate) continue;
-    if (driver && !(event.source < trace.memory_sources.size() && is_driver_source(trace.memory_sources[event.source])))
-      continue;
-    ++stats.allocations;
-    stats.allocated_bytes += event.bytes;
-  }
+  stats.allocations = count_allocations(trace);
   stats.by_name = work_table(trace, -kAlways, kAlways, by);
   const SpanKind kind = stats.by_name.empty() ? SpanKind::Kernel : stats.by_name.front().kind;
   if (kind == SpanKind::Op || kind == SpanKind::Phase) std::swap(stats.by_name, stats.cpu_ops);
@@ -175,6 +166,8 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
   stats.gpu = gpu_figures(trace, {}, {});
   return stats;
 }
+
+uint64_t peak_memory(const RunData& run) { return run.summary.peak_bytes > 0 ? run.summary.peak_bytes : peak_live(run.trace); }
 
 TraceStats run_stats(const RunData& run, GroupBy by) {
   TraceStats stats = trace_stats(run.trace, by);
@@ -185,6 +178,8 @@ TraceStats run_stats(const RunData& run, GroupBy by) {
   stats.step = StepsOfRun::of(run).sample();
   stats.gpu = gpu_figures(run.trace, stats.step.row, stats.step.row_steps);
   stats.step_time = step_time(run, stats.step);
+  scale_median(stats.step, stats.step_time.us.value);
+  stats.peak_bytes = peak_memory(run);
   stats.tracing_cost = run.summary.tracing_cost;
   stats.captures = std::strtoull(run.summary.said(kCaptureCountKey).c_str(), nullptr, 10);
   stats.calls.take(run.allocations);
@@ -201,14 +196,16 @@ std::string to_json(const TraceStats& s, const std::string& by) {
                  {"copies", {{"count", s.copies}, {"bytes", s.copied_bytes}}},
                  {"memsets", {{"count", s.memsets}}},
                  {"api", {{"count", s.api_calls}}},
-                 {"allocations", {{"count", s.allocations}, {"bytes", s.allocated_bytes}}},
+                 {"allocations", {{"count", s.allocations.program}, {"bytes", s.allocations.program_bytes}}},
+                 {"driver_allocations", {{"count", s.allocations.driver}, {"bytes", s.allocations.driver_bytes}}},
+                 {"peak_memory_bytes", s.peak_bytes},
                  {"by_" + by, json_of(s.by_name, SpanKind::Kernel)}};
   if (s.step_time.known()) json["step_time_us"] = time_json(s.step_time);
   if (s.graphs > 0)
     json["graphs"] = {
         {"count", s.graphs}, {"total_us", us_of_ns(s.graph_ns)}, {"by_name", json_of(s.by_name, SpanKind::GraphRun)}};
   if (!s.cpu_ops.empty()) json["cpu_ops"] = json_of(s.cpu_ops, s.cpu_ops.front().kind);
-  if (s.step.traced()) json["step"] = step_json(s.step, s.step_time);
+  if (s.step.traced()) json["step"] = step_json(s.step);
   if (s.tracing_cost.known())
     json["tracing_cost"] = {{"share", s.tracing_cost.value}, {"half_width", s.tracing_cost.half_width}};
   if (s.activity.busy > 0) json["gpu"] = gpu_json(s);

@@ -8,6 +8,7 @@
 #include "profiling/analysis/allocator_history.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/memory_account.h"
+#include "profiling/analysis/memory_history.h"
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/table.h"
 #include "profiling/trace/run_data.h"
@@ -18,8 +19,8 @@ namespace ws::prof {
 inline constexpr const char* kCaptureCountKey = "captures";  // of RunSummary::extra: how many capture ranges there were
 
 struct TraceStats {
-  uint64_t steps = 0, kernels = 0, graphs = 0, copies = 0, copied_bytes = 0, memsets = 0, api_calls = 0,
-           allocations = 0, allocated_bytes = 0;
+  uint64_t steps = 0, kernels = 0, graphs = 0, copies = 0, copied_bytes = 0, memsets = 0, api_calls = 0, peak_bytes = 0;
+  AllocationCounts allocations;
   int64_t kernel_ns = 0, graph_ns = 0;
   Losses losses;
   Activity activity;               // for the whole trace
@@ -30,7 +31,7 @@ struct TraceStats {
   StepTime step_time;
   Interval tracing_cost;
   uint64_t captures = 0;   // capture ranges; outside of them, allocations are not counted either
-  StepSample step;         // where the time of the newest steps went
+  StepSample step;         // where the time of the newest steps went; its median is the step time
   AllocatorHistory calls;  // calls of the driver's allocator
   std::vector<MemoryAccount> memory;
   std::string memory_tables;  // the accounts as text, with the counters of the pools
@@ -40,6 +41,9 @@ struct TraceStats {
 TraceStats trace_stats(const Trace& trace, GroupBy by = GroupBy::Name);  // `by`: the grouping of by_name and cpu_ops
 // Adds the values that need the rest of the run: steps, card, allocator calls.
 TraceStats run_stats(const RunData& run, GroupBy by = GroupBy::Name);
+
+// The most memory in use: as the run says, or from its allocations; 0: not known.
+uint64_t peak_memory(const RunData& run);
 
 // A row each for kernels, or for the ops of a CPU; `what` is the heading of their names.
 Table kernel_rows(const std::vector<KernelRow>& rows, const std::string& what);

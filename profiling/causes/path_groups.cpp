@@ -31,10 +31,11 @@ class Grouping {
     const auto parts = node.kind == NodeKind::Kernel ? inner_.of(node.op) : std::span<const InnerPart>{};
     if (!parts.empty()) return take_parts(at, parts);
     cause_group(cause_of_node(node)).nodes.push_back({at, 1});
-    if (node.kind != NodeKind::DataWait) op_group(node, node.name, node.op, node.meaning).nodes.push_back({at, 1});
-    if (node.op == kNoOp || node.op >= trace_.ops.size()) return;
+    const OpTag op = node.kind == NodeKind::Kernel ? charged_tag(trace_, node.meaning, node.op) : node.op;
+    if (node.kind != NodeKind::DataWait) op_group(node, node.name, op, node.meaning).nodes.push_back({at, 1});
+    if (op == kNoOp || op >= trace_.ops.size()) return;
     for (const auto& [kind, by] : {std::pair{GroupKind::Line, GroupBy::Line}, {GroupKind::Module, GroupBy::Layer}})
-      if (PathGroup* group = code_group(node.op, kind, by)) group->nodes.push_back({at, 1});
+      if (PathGroup* group = code_group(op, kind, by)) group->nodes.push_back({at, 1});
   }
 
   void take_parts(uint32_t at, std::span<const InnerPart> parts) {

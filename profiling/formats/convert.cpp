@@ -84,7 +84,7 @@ std::vector<std::pair<std::string, HostStacks>> stacks_of_run(const RunData& run
   std::vector<std::pair<std::string, HostStacks>> stacks;
   if (HostStacks host = host_stacks(run.trace); !host.empty()) stacks.emplace_back("host", std::move(host));
   if (has_launch_stacks(run.trace)) {
-    stacks.emplace_back(used_gpu(run.trace) ? "kernels by launching stack" : "ops by stack", launch_stacks(run.trace, {-kAlways, kAlways}));
+    stacks.emplace_back(used_gpu(run.trace) ? "kernels by launching stack" : "ops by stack", launch_stacks(run.trace, TimeRange{-kAlways, kAlways}));
   }
   if (stacks.empty()) throw Failure("The run has no stacks: record a Python program at level modules or above.");
   return stacks;

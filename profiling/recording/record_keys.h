@@ -8,8 +8,7 @@ inline constexpr const char* kRecordProcess = "process";
 // Which recording a file is of, see recording_mark(): another file may be moved to its name.
 inline constexpr const char* kRecordingKey = "recording";
 
-// The command as a JSON list, and the recording levels.
-inline constexpr const char* kCommandKey = "record_command";
+// The recording levels.
 inline constexpr const char* kTraceLevelKey = "record_trace";
 inline constexpr const char* kTraceWindowKey = "record_window";
 inline constexpr const char* kXrayTimeKey = "record_xray";

@@ -191,11 +191,12 @@ void StoredSpans::add_unread(Trace& to, TimeNs begin, TimeNs end) const {
 
 Activity StoredSpans::activity(TimeNs begin, TimeNs end) {
   Activity all;
+  const int rank = rank_of_steps(trace_);
   const std::vector<TimeNs> edges = windows(begin, end);
   for (size_t w = 0; w + 1 < edges.size() && !cancelled(); ++w) {
     Trace part;
     for (size_t t = 0; t < trace_.tracks().size(); ++t)
-      if (on_gpu(trace_.tracks()[t]) || untraced(trace_.tracks()[t])) copy(t, edges[w], edges[w + 1], part);
+      if (is_of_rank(trace_.tracks()[t], rank) && (on_gpu(trace_.tracks()[t]) || untraced(trace_.tracks()[t]))) copy(t, edges[w], edges[w + 1], part);
     add_unread(part, edges[w], edges[w + 1]);
     const Activity here = prof::activity(part, edges[w], edges[w + 1]);
     all.wall += here.wall, all.untraced += here.untraced, all.busy += here.busy;

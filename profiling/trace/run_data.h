@@ -49,6 +49,7 @@ struct RunSummary {
   }
 };
 
+inline constexpr const char* kCommandKey = "record_command";  // key of `extra`: the recorded command, a JSON list of words
 inline constexpr const char* kPythonLevelKey = "record_level";  // key of `extra`: how closely a Python program was recorded
 
 struct Metric {

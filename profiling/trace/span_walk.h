@@ -28,11 +28,21 @@ inline int rank_of_steps(const Trace& trace) {
       lowest = track.rank;
   return lowest;
 }
+// True if the rank did this work, or all ranks share it; -1: any rank.
+inline bool is_of_rank(const Track& track, int rank) { return rank < 0 || track.rank < 0 || track.rank == rank; }
 // The tracks that a step of the run consists of.
 inline auto tracks_of_steps(const Trace& trace) {
-  return std::views::filter(trace.tracks(), [rank = rank_of_steps(trace)](const Track& track) {
-    return rank < 0 || track.rank < 0 || track.rank == rank;
-  });
+  return std::views::filter(trace.tracks(), [rank = rank_of_steps(trace)](const Track& track) { return is_of_rank(track, rank); });
+}
+// True if at least two ranks left a span.
+inline bool several_ranks(const Trace& trace) {
+  int first = -1;
+  for (const Track& track : trace.tracks()) {
+    if (track.rank < 0 || track.spans == 0) continue;
+    if (first >= 0 && track.rank != first) return true;
+    first = track.rank;
+  }
+  return false;
 }
 
 inline bool runs_on_gpu(TrackKind kind) {

@@ -16,6 +16,7 @@ function splitBars(share) {
     for (const part of run.split) {
       const wide = part.us / most * (width - 96), bar = drawn('rect', {x, y, width: wide, height: 24, stroke: ink().edge, 'stroke-width': wide > 3 ? 1 : 0});
       bar.setAttribute('fill', part.meaning === 8 ? 'url(#idle)' : fillOf(part.meaning));
+      if (part.waits) bar.setAttribute('fill-opacity', 0.5);
       bar.append(drawn('title', {}, part.name + ' ' + fixed(part.us, 2) + ' µs'));
       svg.append(bar);
       const text = fixed(part.us, 1);

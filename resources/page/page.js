@@ -260,7 +260,7 @@ class Page {
     const runs = pageHead.runs, tabs = [{title: 'Summary', make: () => summaryView()}];
     tabs.push({title: 'Timeline', fill: true, ofRun: true, make: () => this.stageNodes()});
     tabs.push({title: 'Kernels', ofRun: true, make: run => this.kernelPane(run)});
-    if (runs.some(run => run.modules.length)) tabs.push({title: 'Modules', ofRun: true, make: run => this.tablePane('Modules', 'all calls of the run', moduleTable(run))});
+    if (runs.some(run => run.modules.length)) tabs.push({title: 'Modules', ofRun: true, make: run => this.tablePane('Modules', 'sum of ' + run.counted, moduleTable(run))});
     if (runs.length > 1) tabs.push({title: 'Compare', make: () => this.comparePanes()});
     if (runs.some(run => run.ranks)) tabs.push({title: 'Ranks', ofRun: true, make: run => run.ranks ? ranksView(run) : element('p', {class: 'notice'}, 'This run has one rank.')});
     return tabs;

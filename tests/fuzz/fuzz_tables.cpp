@@ -18,8 +18,9 @@ void print_tables(const prof::RunData& run) {
                         prof::GroupBy::Shape, prof::GroupBy::Line})
     prof::to_json(prof::run_stats(run, by));
   prof::to_text(prof::run_stats(run));
-  const auto modules = prof::module_tree(run.trace);
-  prof::to_text(modules, 3), prof::to_json(modules);
+  const prof::CountedSteps counted = prof::counted_steps(prof::StepsOfRun::of(run).sample());
+  const auto modules = prof::module_tree(run.trace, counted);
+  prof::to_text(modules, counted), prof::to_json(modules, counted);
   const auto ranks = prof::rank_report(run);
   prof::to_text(ranks), prof::to_json(ranks);
   const auto inside = prof::multiprocessor_report(run.trace);
@@ -28,7 +29,7 @@ void print_tables(const prof::RunData& run) {
   app::trace_insights(app::look_of(run.trace));
   for (const prof::HostStacks& stacks :
        {prof::host_stacks(run.trace), prof::host_stacks(run.trace, {.gaps_only = true}),
-        prof::launch_stacks(run.trace, {-prof::kAlways, prof::kAlways})})
+        prof::launch_stacks(run.trace, prof::TimeRange{-prof::kAlways, prof::kAlways})})
     prof::speedscope_json(stacks, "fuzz"), prof::collapsed_text(stacks), prof::host_text(stacks), prof::launch_text(stacks);
   app::to_text(app::compare(app::compared_run(run), app::compared_run(run)));
 }

@@ -46,6 +46,14 @@ void take_gpu_figures(ComparedRun& run, const prof::Trace& trace) {
   if (activity.copies > 0 && activity.kernels > 0) run.hidden_copies = 100 * activity.hidden_copies();
 }
 
+std::vector<std::string> command_of(const prof::RunSummary& summary) {
+  std::vector<std::string> words;
+  const auto list = parse_json_or_null(summary.said(prof::kCommandKey));
+  for (const auto& word : list)
+    if (word.is_string()) words.push_back(word);
+  return words;
+}
+
 }  // namespace
 
 double ComparedRun::samples_per_s() const { return spec ? rows_of_a_step(*spec) * 1e6 / time.us.value : kUnknown; }
@@ -54,7 +62,7 @@ bool ComparedRun::machine_busy() const { return !imported && prof::varies_widely
 
 double ComparedRun::busy_percent() const {
   if (!sample.traced() || sample.parts.wall() <= 0) return kUnknown;
-  return 100.0 * sample.parts.busy_share();
+  return 100.0 * sample.busy_share();
 }
 
 bool ComparedRun::has_accuracy() const { return !spec || spec->model.loss != LossKind::MeanSquared; }
@@ -79,7 +87,7 @@ void take_ranks(ComparedRun& run, const prof::RankReport& report) {
 }
 
 prof::StepsOfRun steps_of(const prof::RunData& data, const ComparedRun& run) {
-  prof::StepFacts facts{.per_epoch = prof::steps_per_epoch(data.summary, data.evaluations), .since = prof::steady_since(data.marks)};
+  prof::StepFacts facts{.per_epoch = prof::steps_per_epoch(data.summary, data.evaluations), .since = prof::steady_since(data.marks), .clock_error = prof::clock_error_ns(data.summary)};
   if (const RunSpec* ours = run.imported ? nullptr : run.choices()) facts.host_ahead = host_runs_ahead(*ours);
   return prof::StepsOfRun::of(data.trace, facts);
 }
@@ -93,10 +101,11 @@ ComparedRun compared_run(const prof::RunData& data, const prof::RankReport& rank
   run.spec = spec_of(s);
   if (run.spec) run.spec = with_changes(*run.spec, data.marks);
   run.imported = s.origin != "run";
+  run.program = program_of(command_of(s));
   run.python_level = s.said(prof::kPythonLevelKey);
   run.whole_run_us = s.us_per_step;
   run.wall_s = s.wall_s > 0 ? s.wall_s : ComparedRun::kUnknown;
-  if (s.peak_bytes > 0) run.peak_bytes = static_cast<double>(s.peak_bytes);
+  if (const uint64_t peak = prof::peak_memory(data); peak > 0) run.peak_bytes = static_cast<double>(peak);
   run.driver_calls = prof::driver_calls_per_step(s);
   run.tracing_cost = s.tracing_cost;
   if (!data.metrics.empty()) run.first_loss = data.metrics.front().loss;
@@ -107,6 +116,15 @@ ComparedRun compared_run(const prof::RunData& data, const prof::RankReport& rank
   prof::scale_median(run.sample, run.time.us.value);
   take_ranks(run, ranks);
   return run;
+}
+
+std::string program_of(const std::vector<std::string>& command) {
+  const auto file_name = [](const std::string& path) { return path.substr(path.find_last_of('/') + 1); };
+  for (size_t i = 0; i < command.size(); ++i) {
+    if (command[i] == "-m" && i + 1 < command.size()) return command[i + 1];
+    if (command[i].ends_with(".py")) return file_name(command[i]);
+  }
+  return command.empty() ? "" : file_name(command[0]);
 }
 
 std::string steps_text(const std::vector<NamedRun>& runs) {

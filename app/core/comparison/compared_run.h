@@ -24,6 +24,7 @@ struct ComparedRun {
   std::string name, device;
   std::optional<RunSpec> spec;  // nullopt if its choices are unknown
   bool imported = false;        // from another program
+  std::string program;          // of a recorded command: "train.py"; empty if unknown
   std::string python_level;     // of a recorded Python program; empty if unknown
   int64_t steps = 0;            // 0 if unknown
   Traced traced = Traced::No;
@@ -48,7 +49,7 @@ struct ComparedRun {
 
   const RunSpec* choices() const { return spec ? &*spec : nullptr; }
   double samples_per_s() const;
-  double busy_percent() const;  // share of the step time with kernels or copies running
+  double busy_percent() const;  // share of the median step with kernels or copies running
   bool has_accuracy() const;
   bool machine_busy() const;  // something else used the machine while it was measured
 };
@@ -65,6 +66,9 @@ struct NamedRun {
   std::string name;
   const ComparedRun* run;
 };
+// The program of a command: "train.py" of "python3 train.py --lr 0.1" and of "torchrun --nproc-per-node 2 train.py".
+std::string program_of(const std::vector<std::string>& command);
+
 // "Medians of steps 21–258 of A (rank 0), steps 21–1 019 of B"; of one run "Median of steps 21–258 of rank 0".
 std::string steps_text(const std::vector<NamedRun>& runs);
 

@@ -14,8 +14,10 @@ namespace {
 std::vector<ComparedMeasure> compared_measures(const ComparedRun& a, const ComparedRun& b) {
   const std::vector<Measures> both = measures_of(std::vector{&a, &b});
   std::vector<ComparedMeasure> all;
-  for (size_t i = 0; i < both[0].size(); ++i)
+  for (size_t i = 0; i < both[0].size(); ++i) {
     all.push_back({both[0][i], both[1][i], compared_delta(a.choices(), b.choices(), both[0][i], both[1][i])});
+    if (other_program(a, b)) all.back().delta.verdict = Verdict::Neutral;
+  }
   return all;
 }
 
@@ -69,7 +71,7 @@ bool splits_compare(const ComparedRun& a, const ComparedRun& b) {
 }
 
 Speed speed_of(const ComparedRun& a, const ComparedRun& b, const MeasureDelta& step_time) {
-  if (!same_work_a_sample(a.choices(), b.choices())) return Speed::OtherWork;
+  if (other_program(a, b) || !same_work_a_sample(a.choices(), b.choices())) return Speed::OtherWork;
   if (!step_time.known()) return Speed::Unknown;
   if (!same_task(a.choices(), b.choices())) return Speed::OtherBatch;
   return step_time.verdict == Verdict::WithinNoise ? Speed::WithinNoise : Speed::Differs;
@@ -128,8 +130,9 @@ prof::StepSample by_block(const ComparedRun& run) {
 Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   Comparison c;
   c.a_name = a.name, c.b_name = b.name;
+  if (other_program(a, b)) c.programs = a.program + " and " + b.program;
   c.measures = compared_measures(a, b);
-  c.asked = asked_of({&a, &b});
+  c.asked = asked_of({&a, &b}), c.gpu = a.sample.gpu || b.sample.gpu;
   c.speed = speed_of(a, b, c.of(MeasureKind::StepTime).delta);
   c.split = splits_compare(a, b);
   if (c.split) {

@@ -19,7 +19,7 @@ struct ComparedMeasure {
 // What one sentence can say about the speed of both runs.
 enum class Speed : uint8_t {
   Unknown,
-  OtherWork,    // they train different models or data
+  OtherWork,    // they train different models or data, or are different programs
   OtherBatch,   // throughput is compared
   WithinNoise,
   Differs,      // step times are compared
@@ -27,10 +27,12 @@ enum class Speed : uint8_t {
 
 struct Comparison {
   std::string a_name, b_name;
+  std::string programs;  // "cnn.py and gpt.py" if both are recordings of different programs
   std::vector<ComparedMeasure> measures;
   Asked asked;
   Speed speed = Speed::Unknown;
   std::string steps_used;                  // of which steps the causes are, by steps_text()
+  bool gpu = false;                        // kernels of a GPU are among the work; otherwise it is ops of a CPU
   bool split = false;                      // both have the same trace detail; otherwise no causes and no kernels
   prof::Waterfall by_kind, by_op;          // of the median steps; the parts sum exactly to their difference
   std::vector<prof::KernelDelta> kernels;  // largest difference first

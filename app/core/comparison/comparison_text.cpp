@@ -37,23 +37,27 @@ Table cause_rows(const Waterfall& w) {
   return table;
 }
 
-Table with_sum(Table table, const Waterfall& w) {
+// Causes that print as zero are left out.
+Table with_sum(Waterfall w) {
+  constexpr int64_t kPrintsAsZero = 500;  // ps
+  std::erase_if(w.causes, [](const Cause& cause) { return std::max(cause.a_ps, cause.b_ps) < kPrintsAsZero; });
+  Table table = cause_rows(w);
   table.rows.push_back(cause_row("sum = step time", "", w.a_ps, w.b_ps));
   return table;
 }
 
 std::string causes_text(const Waterfall& w, const std::string& steps) {
-  return "\nStep time, median (µs). " + steps + "\n" + ws::to_text(with_columns(with_sum(cause_rows(w), w), {"name", "a_us", "b_us", "delta_us"}), 2);
+  return "\nStep time, median (µs). " + steps + "\n" + ws::to_text(with_columns(with_sum(w), {"name", "a_us", "b_us", "delta_us"}), 2);
 }
 
 // Kernel names are long, so they are the last column.
-std::string ops_text(const Waterfall& w) {
-  return "\nThe same, kernels by op (µs); if two run at once, the first one gets the time\n" +
-         ws::to_text(with_columns(with_sum(cause_rows(w), w), {"a_us", "b_us", "delta_us", "name"}), 2);
+std::string ops_text(const Waterfall& w, bool gpu) {
+  return std::string("\nThe same, ") + (gpu ? "kernels by op (µs); if two run at once, the first one gets the time\n" : "by op (µs)\n") +
+         ws::to_text(with_columns(with_sum(w), {"a_us", "b_us", "delta_us", "name"}), 2);
 }
 
-std::string kernels_text(const std::vector<KernelDelta>& kernels) {
-  return "\nKernels a step, or the ops of a CPU\n" + ws::to_text(delta_rows(kernels), 2);
+std::string kernels_text(const std::vector<KernelDelta>& kernels, bool gpu) {
+  return std::string(gpu ? "\nKernels a step, or the ops of a CPU" : "\nOps a step") + ", means of the same steps\n" + ws::to_text(delta_rows(kernels), 2);
 }
 
 std::string stalls_text(const prof::StallComparison& stalls) {
@@ -222,7 +226,7 @@ std::string percent_change_text(double percent) {
 std::string speed_text(const Comparison& c, const std::string& a, const std::string& b) {
   switch (c.speed) {
     case Speed::OtherWork:
-      return a + " and " + b + " train different things";
+      return a + " and " + b + (c.programs.empty() ? " train different things" : " are different programs: " + c.programs);
     case Speed::OtherBatch:
       return samples_text(c.of(MeasureKind::Throughput), a, b);
     case Speed::WithinNoise:
@@ -275,7 +279,7 @@ std::string to_text(const Comparison& c, prof::GroupBy by) {
     const std::string level = by == prof::GroupBy::Layer ? "modules" : by == prof::GroupBy::Op ? "ops" : "lines";
     return text + "\nNeither run names a " + what + ". Record the program again with --level " + level + ".\n";
   }
-  return text + "\nKernels a step by " + what + ", or the ranges of a CPU\n" + ws::to_text(delta_rows(rows->second), 2);
+  return text + "\n" + (c.gpu ? "Kernels a step by " : "Ops a step by ") + what + ", means of the same steps\n" + ws::to_text(delta_rows(rows->second), 2);
 }
 
 std::string to_text(const Comparison& c) {
@@ -288,8 +292,8 @@ std::string to_text(const Comparison& c) {
   if (!c.split) return text + waits;
   text += causes_text(c.by_kind, c.steps_used);
   const bool ops = std::ranges::any_of(c.by_op.causes, [](const Cause& cause) { return !cause.op.empty(); });
-  if (ops) text += ops_text(prof::folded(c.by_op, kMostOps));
-  return text + (c.kernels.empty() ? "" : kernels_text(c.kernels)) + waits;
+  if (ops) text += ops_text(prof::folded(c.by_op, kMostOps), c.gpu);
+  return text + (c.kernels.empty() ? "" : kernels_text(c.kernels, c.gpu)) + waits;
 }
 
 std::string to_json(const Comparison& c) {

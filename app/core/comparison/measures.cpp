@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "app/core/runs/data_shape.h"
 #include "profiling/analysis/trace_stats.h"
@@ -101,12 +102,14 @@ void add_gpu(List& list, const ComparedRun& run) {
   // A recorded program may use the host only, or only its collectives were recorded.
   const bool works = run.sample.parts.busy > 0 && !run.sample.parts.only_collectives;
   const bool traced = run.sample.traced() && !run.one_step && works;
-  const double busy = works ? run.busy_percent() : kUnknown;
+  const double busy = works && run.sample.gpu ? run.busy_percent() : kUnknown;
   list.group(kGpu);
-  list.add(MeasureKind::Kernels, "kernels a step", "", {traced ? run.sample.kernels_per_step : kUnknown},
+  list.add(MeasureKind::Kernels, run.sample.gpu || !works ? "kernels a step" : "ops a step", "", {traced ? run.sample.kernels_per_step : kUnknown},
            Better::Lower, 1);
   list.add(MeasureKind::Allocations, "allocations a step", "",
            {traced ? run.sample.allocations_per_step : kUnknown}, Better::Lower, 1);
+  list.add(MeasureKind::DriverAllocations, "driver allocations a step", "",
+           {traced ? run.sample.driver_allocations_per_step : kUnknown}, Better::Lower, 1);
   list.add(MeasureKind::Busy, "GPU busy", "%",
            {busy, busy * interval_of_blocks(run.sample.step_us).half_width / run.sample.mean_step_us()},
            Better::Higher, 1);
@@ -187,6 +190,14 @@ void share_units(std::vector<Measures>& runs) {
   }
 }
 
+// A run of a GPU beside a run of a CPU.
+void share_name_of_work(std::vector<Measures>& runs) {
+  std::set<std::string> names;
+  for (const Measures& run : runs) names.insert(measure(run, MeasureKind::Kernels).name);
+  for (Measures& run : runs)
+    if (names.size() > 1) std::ranges::find(run, MeasureKind::Kernels, &MeasureValue::kind)->name = "kernels, or ops of a CPU, a step";
+}
+
 }  // namespace
 
 Measures measures_of(const ComparedRun& run, double reached) {
@@ -220,6 +231,7 @@ std::vector<Measures> measures_of(const std::vector<const ComparedRun*>& runs) {
     if (result_first) std::ranges::stable_partition(all.back(), [](const MeasureValue& m) { return m.group == kResult; });
   }
   share_units(all);
+  share_name_of_work(all);
   return all;
 }
 

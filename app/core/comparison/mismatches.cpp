@@ -50,12 +50,16 @@ std::vector<std::string> mismatches(const ComparedRun& a, const ComparedRun& b) 
                   ": phases of the CPU stand beside kernels");
   else if (a.traced != b.traced)
     out.push_back("one was " + text_of(a.traced) + ", the other " + text_of(b.traced) + ": tracing costs time");
-  if ((a.imported && !a.spec) || (b.imported && !b.spec))
+  if (other_program(a, b))
+    out.push_back("different programs, " + a.program + " and " + b.program + ": the figures stand side by side, and neither is better");
+  else if ((a.imported && !a.spec) || (b.imported && !b.spec))
     out.emplace_back("trained by another program: its choices are not known here");
   if (!a.python_level.empty() && !b.python_level.empty() && a.python_level != b.python_level)
     out.push_back("recorded at level " + a.python_level + " and at level " + b.python_level + ": a higher level slows Python more");
   return out;
 }
+
+bool other_program(const ComparedRun& a, const ComparedRun& b) { return !a.program.empty() && !b.program.empty() && a.program != b.program; }
 
 bool same_task(const RunSpec* a, const RunSpec* b) {
   return !a || !b || (same_work_a_sample(a, b) && a->train.batch == b->train.batch);

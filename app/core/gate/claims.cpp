@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "app/core/comparison/measures.h"
+#include "profiling/analysis/memory_history.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
 #include "profiling/base/version.h"
@@ -80,13 +81,14 @@ constexpr NamedMeasure kMeasures[] = {
     {"p5 step", "5th percentile of the step times", MeasureKind::StepP5},
     {"p95 step", "95th percentile", MeasureKind::StepP95},
     {"p99 step", "99th percentile", MeasureKind::StepP99},
-    {"mean step", "mean of the newest steps, without pauses", MeasureKind::SampleMean},
+    {"mean step", "mean of the measured steps, without pauses", MeasureKind::SampleMean},
     {"throughput", "samples a second, of runs whose batch is known", MeasureKind::Throughput},
     {"training time", "from the first to the last step", MeasureKind::TrainingTime},
     {"kernels per step", "kernels of the GPU", MeasureKind::Kernels},
-    {"allocations per step", "allocations that the trace has in a step", MeasureKind::Allocations},
-    {"allocator calls per step", "calls of the driver's allocator", MeasureKind::DriverCalls},
-    {"gpu busy", "share of a step in which a kernel or a copy ran", MeasureKind::Busy},
+    {"allocations per step", "blocks of the program's allocator; of the driver if it has none", MeasureKind::Allocations},
+    {"driver allocations per step", "blocks of the driver: cudaMalloc and similar calls", MeasureKind::DriverAllocations},
+    {"allocator calls per step", "allocations and frees of the driver, over the whole run", MeasureKind::DriverCalls},
+    {"gpu busy", "share of the median step in which a kernel or a copy ran", MeasureKind::Busy},
     {"launch delay", "median time from a call to its kernel", MeasureKind::LaunchDelay},
     {"hidden copies", "share of the copies beside kernels", MeasureKind::HiddenCopies},
     {"tracing cost", "what recording costs, as a share of a step", MeasureKind::TracingCost},
@@ -102,8 +104,8 @@ struct NamedFunction {
   std::string_view name, text;
 };
 constexpr NamedFunction kFunctions[] = {
-    {"share", "share of a step: share(communication), share(launch gaps), share(fc1)"},
-    {"time", "time of an op, module, line or kernel in a step: time(fc1), time(*gemm*)"},
+    {"share", "share of the median step: share(communication), share(waits for ranks), share(launch gaps); of an op, of the mean step: share(fc1)"},
+    {"time", "mean time of an op, module, line or kernel in a step: time(fc1), time(*gemm*)"},
     {"count", "how often it runs in a step: count(fc1)"},
     {"path", "share of the critical path: path(launch calls)"},
     {"gain", "what a step saves if it is free: gain(fc1)"},
@@ -138,7 +140,7 @@ const char* truth_name(Truth truth) {
 struct ClaimChecker::Figures {
   explicit Figures(const prof::RunData& data) : run(data), compared(compared_run(data)), measures(measures_of(compared)) {
     const prof::StepWindowNs row = compared.sample.row;
-    place = compared.sample.parts.steps > 0 && !compared.one_step ? prof::which_steps(compared.sample.which) : "the whole run";
+    place = compared.sample.parts.steps > 0 && !compared.one_step ? prof::of_steps(compared.sample) : "the whole run";
     if (row.end > row.begin) place += formatted(", of them {:.3f} to {:.3f} s", static_cast<double>(row.begin) * 1e-9, static_cast<double>(row.end) * 1e-9);
   }
 
@@ -154,8 +156,16 @@ struct ClaimChecker::Figures {
     for (const NamedMeasure& known : kMeasures)
       if (known.name == name) return measured(known.kind, name);
     if (name == "steps") return {static_cast<double>(compared.steps), 0, Unit::None, "the whole run", compared.steps > 0 ? "" : "the run has no steps"};
+    if (name == "allocations") return counted(allocations.program);
+    if (name == "driver allocations") return counted(allocations.driver);
     if (name == "loss") return {run.summary.train_loss, 0, Unit::None, "last step", std::isnan(run.summary.train_loss) ? "the run has no loss" : ""};
     return {kUnknown, 0, Unit::None, {}, {}};
+  }
+
+  // The same count as in `stats`.
+  Figure counted(uint64_t count) const {
+    const bool known = !run.trace.memory().empty();
+    return {known ? static_cast<double>(count) : kUnknown, 0, Unit::None, "the whole trace", known ? "" : "the run has no allocations"};
   }
 
   // Ops, modules and lines by name; kernels by a pattern of their names.
@@ -179,15 +189,21 @@ struct ClaimChecker::Figures {
     return {(*use).*value, unit == Unit::Time ? kUnknown : 0, unit, place, {}};
   }
 
-  // A part of the split of a step is there in each run, though it may be 0.
+  // A part of the split of the median step is there in each run, though it may be 0. A meaning has all its parts: communication
+  // has its waits for ranks.
   Figure share(const std::string& name) const {
-    const prof::Breakdown& parts = compared.sample.parts;
+    const prof::Breakdown& parts = compared.sample.median_parts;
     if (parts.wall() <= 0) return {kUnknown, 0, Unit::Share, place, "the run has no traced step"};
-    const auto wall = static_cast<double>(parts.wall());
-    for (const prof::BreakdownPart& part : prof::parts_of(parts))
-      if (prof::matches(name, prof::part_name(part.id))) return {static_cast<double>(part.ns) / wall, kUnknown, Unit::Share, place, {}};
+    int64_t ns = 0;
+    bool known = false;
     for (size_t meaning = 0; meaning < prof::kMeanings; ++meaning)
-      if (prof::matches(name, prof::meaning_name(static_cast<prof::Meaning>(meaning)))) return {0, 0, Unit::Share, place, {}};
+      known |= prof::matches(name, prof::meaning_name(static_cast<prof::Meaning>(meaning)));
+    for (const prof::BreakdownPart& part : prof::parts_of(parts)) {
+      const bool all = part.id.kind == prof::PartKind::RankWait && prof::matches(name, prof::meaning_name(part.id.meaning));
+      if (all || prof::matches(name, prof::part_name(part.id))) ns += part.ns, known = true;
+    }
+    known |= prof::matches(name, prof::part_name({prof::Meaning::Communication, prof::PartKind::RankWait}));
+    if (known) return {static_cast<double>(ns) / static_cast<double>(parts.wall()), ns > 0 ? kUnknown : 0, Unit::Share, place, {}};
     Figure time = of_use(name, Unit::Time, &prof::WorkUse::us);
     time.value /= compared.sample.mean_step_us(), time.unit = Unit::Share;
     return time;
@@ -229,6 +245,7 @@ struct ClaimChecker::Figures {
   const prof::RunData& run;
   const ComparedRun compared;
   const Measures measures;
+  const prof::AllocationCounts allocations = prof::count_allocations(run.trace);
   std::string place;
   std::optional<prof::StepCauses> causes;
   std::optional<prof::WhatIf> plain;
@@ -422,7 +439,8 @@ std::string claim_help() {
   std::string text = "A claim compares two sides with <, <=, >, >=, == or !=. A side has numbers, measures, + - * / and parentheses.\n\n";
   for (const NamedMeasure& one : kMeasures)
     if (!one.text.empty()) text += formatted("  {:<26} {}\n", one.name, one.text);
-  text += formatted("  {:<26} {}\n  {:<26} {}\n", "steps", "steps of the run", "loss", "of the last step");
+  text += formatted("  {:<26} {}\n  {:<26} {}\n  {:<26} {}\n  {:<26} {}\n", "steps", "steps of the run", "loss", "of the last step", "allocations",
+                    "of the whole trace, as stats prints them", "driver allocations", "the same, of the driver");
   for (const NamedFunction& one : kFunctions) text += formatted("  {:<26} {}\n", std::string(one.name) + "(NAME)", one.text);
   text += "\nUnits: ns us ms s min, B KiB MiB GiB kB MB GB, %, samples/s, GB/s.\n";
   return text;

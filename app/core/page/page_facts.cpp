@@ -38,7 +38,7 @@ Json split_of(const prof::StepSample& sample) {
   if (!sample.traced()) return parts;
   const auto steps = static_cast<double>(sample.median_parts.steps);
   for (const prof::BreakdownPart& part : prof::parts_of(sample.median_parts))
-    parts.push_back({{"name", prof::part_name(part.id)}, {"meaning", static_cast<int>(part.id.meaning)},
+    parts.push_back({{"name", prof::part_name(part.id)}, {"meaning", static_cast<int>(part.id.meaning)}, {"waits", part.id.kind == prof::PartKind::RankWait},
                      {"us", static_cast<double>(part.ns) * 1e-3 / steps}});
   return parts;
 }
@@ -74,11 +74,16 @@ bool names_any(const prof::Trace& trace, prof::GroupBy by) {
   return std::ranges::any_of(trace.ops, [by](const prof::OpInfo& op) { return !prof::group_of(op, by).empty(); });
 }
 
+Json modules_of(const PageRun& run) {
+  const prof::CountedSteps counted = prof::counted_steps(run.report.run.sample);
+  return parsed(prof::to_json(prof::module_tree(run.data.trace, counted), counted)).at("modules");
+}
+
 Json tables_of(const PageRun& run) {
   Json tables{{"stats", parsed(prof::to_json(prof::run_stats(run.data)))}, {"shapes", shapes_of(run)}};
   for (const auto by : {prof::GroupBy::Op, prof::GroupBy::Line})
     if (names_any(run.data.trace, by)) tables[prof::to_string(by)] = rows_by(run, by);
-  tables["modules"] = parsed(prof::to_json(prof::module_tree(run.data.trace))).at("modules");
+  tables["modules"] = modules_of(run);
   if (run.report.ranks.any()) tables["ranks"] = parsed(prof::to_json(run.report.ranks));
   return tables;
 }
@@ -100,7 +105,8 @@ Json run_json(const PageRun& run, const std::string& letter) {
             {"spec", run.report.run.spec ? spec_line(*run.report.run.spec) : ""},
             {"train_loss", summary.train_loss},
             {"test_accuracy", summary.final_accuracy},
-            {"peak_bytes", summary.peak_bytes},
+            {"peak_bytes", prof::peak_memory(run.data)},
+            {"counted", prof::counted_steps(run.report.run.sample).text},
             {"split", split_of(run.report.run.sample)},
             {"insights", insights_of(run)}};
   json.update(tables_of(run));

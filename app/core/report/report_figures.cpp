@@ -172,6 +172,9 @@ Drawing curves(const std::vector<std::vector<Point>>& curves, const std::vector<
   return drawing;
 }
 
+// The wait of a collective is a lighter shade of its transfer.
+double opacity_of(const prof::PartId& id) { return id.kind == prof::PartKind::RankWait ? 0.5 : 1; }
+
 void legend(Drawing& drawing, double y, const std::vector<prof::PartId>& shown) {
   constexpr double kLeft = 28, kRight = 656;
   double x = kLeft;
@@ -179,7 +182,7 @@ void legend(Drawing& drawing, double y, const std::vector<prof::PartId>& shown) 
     const std::string name = prof::part_name(id);
     const double width = 12 + 5.8 * static_cast<double>(name.size());
     if (x + width > kRight) x = kLeft, y += 13;
-    drawing.rect(x, y, 9, 9, kMeaningColour[static_cast<size_t>(id.meaning)], kEdge);
+    drawing.rect(x, y, 9, 9, kMeaningColour[static_cast<size_t>(id.meaning)], kEdge, opacity_of(id));
     drawing.text(x + 12, y + 8, name, Anchor::Start, 9.5);
     x += width + 14;
   }
@@ -202,7 +205,7 @@ Drawing split(const std::vector<ReportRun>& runs) {
     double x = 28;
     for (const auto& [id, ns] : prof::parts_of(runs[i].run.sample.median_parts)) {
       const double width = static_cast<double>(ns) * per_step / most * 540;
-      drawing.rect(x, y, width, 20, kMeaningColour[static_cast<size_t>(id.meaning)], kEdge);
+      drawing.rect(x, y, width, 20, kMeaningColour[static_cast<size_t>(id.meaning)], kEdge, opacity_of(id));
       x += width;
       if (std::ranges::find(shown, id) == shown.end()) shown.push_back(id);
     }

@@ -14,6 +14,7 @@
 #include "profiling/analysis/ranks.h"
 #include "profiling/analysis/stalls.h"
 #include "profiling/analysis/steps_of_run.h"
+#include "profiling/analysis/trace_stats.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
@@ -122,10 +123,7 @@ class SpanRows : public SqlRows {
     uint32_t run, track;
   };
   const prof::Trace& trace(const Place& p) const { return runs_[p.run].data.trace; }
-  const prof::OpInfo& op(const Place& p) const {
-    const auto& ops = trace(p).ops;
-    return ops[p.span->op < ops.size() ? p.span->op : 0];
-  }
+  prof::OpInfo op(const Place& p) const { return prof::charged_op(trace(p), p.span->span_meaning(), p.span->op); }
   SqlValue name(const Place& p) const {
     const prof::CodeStack* stack = trace(p).stack(p.span->name);
     return stack ? SqlValue(prof::stack_text(*stack)) : SqlValue(std::string_view(trace(p).name(p.span->name)));
@@ -211,7 +209,8 @@ void list_runs(const SqlRun& run, const AddRow& add) {
   const prof::StepTime time = prof::step_time(run.data, sample);
   add({run.path, text(s.name), text(s.device), text(s.created), s.status, s.origin, known(s.steps), number(time.known() ? time.us.value : NAN),
        number(time.p5_us), number(time.p95_us), number(s.wall_s > 0 ? s.wall_s : NAN), number(s.train_loss), number(s.test_loss),
-       number(s.final_accuracy), known(s.peak_bytes), whole(run.data.trace.span_count()), spec_text_of(s)});
+       number(s.final_accuracy), known(prof::peak_memory(run.data)), whole(run.data.trace.span_count()), spec_text_of(s),
+       sample.parts.busy > 0 ? number(sample.busy_share()) : SqlCell()});
 }
 
 void list_steps(const SqlRun& run, const AddRow& add) {
@@ -237,7 +236,7 @@ void list_lines(const SqlRun& run, const AddRow& add) {
 }
 
 void list_modules(const SqlRun& run, const AddRow& add) {
-  for (const prof::ModuleNode& node : prof::module_tree(run.data.trace))
+  for (const prof::ModuleNode& node : prof::module_tree(run.data.trace, prof::counted_steps(prof::StepsOfRun::of(run.data).sample())))
     add({node.path, whole(node.depth), node.all.forward_ns, node.all.backward_ns, node.all.other_ns, node.all.gpu_ns(), node.all.host_ns,
          whole(node.all.kernels), whole(node.own.kernels), known(node.all.peak_bytes)});
 }
@@ -353,7 +352,8 @@ std::vector<SqlView> make_views() {
       {"runs", "a row a run", {kRun, {"path", "file"}, {"name", "title"}, {"device", "GPU or CPU"}, {"created", "date, UTC"}, {"status", "finished, stopped, …"},
        {"origin", "run, or the program that wrote the trace"}, {"steps", "steps"}, {"step_us", "median step time, µs"}, {"p5_us", "5th percentile, µs"},
        {"p95_us", "95th percentile, µs"}, {"wall_s", "duration, s"}, {"train_loss", "of the last batch"}, {"test_loss", "of the last test"},
-       {"test_accuracy", "of the last test, 0 to 1"}, {"peak_bytes", "most memory in use"}, {"spans", "spans of its trace"}, {"spec", "its choices as a line for train --spec"}}, listed(list_runs)},
+       {"test_accuracy", "of the last test, 0 to 1"}, {"peak_bytes", "most memory in use"}, {"spans", "spans of its trace"}, {"spec", "its choices as a line for train --spec"},
+       {"gpu_busy", "share of the median step in which a kernel or a copy runs, 0 to 1; with several ranks, of the lowest one"}}, listed(list_runs)},
       {"steps", "a row a step and rank, as the program marked it", {kRun, kStep, kRank, kStart, kDuration}, listed(list_steps)},
       {"spans", "everything that has a begin and an end: kernels, copies, calls, phases, ops, ranges, samples",
        {kRun, kStart, kDuration, {"name", "whole name"}, {"kind", "kernel, copy, memset, call, allocation, free, wait, graph launch, graph, phase, step, op, overhead, inside, other"},
@@ -365,7 +365,7 @@ std::vector<SqlView> make_views() {
       {"ops", "a row an op, with the time of its kernels",
        {kRun, kOp, {"detail", "what it computes"}, kModule, kPhase, kLine, {"meaning", "of most of its time"}, kCount, kTotal, kMean, {"p50_ns", "ns"}, {"p99_ns", "ns"},
         {"share", "of the time of all ops, 0 to 1"}, {"flops", "of one call"}, {"bytes", "of one call"}}, listed(list_ops)},
-      {"modules", "a row a module, with the modules inside it",
+      {"modules", "a row a module, with the modules inside it; sums over the measured steps",
        {kRun, kModule, {"depth", "0: outermost"}, {"forward_ns", "kernels, ns"}, {"backward_ns", "kernels, ns"}, {"other_ns", "kernels, ns"}, {"gpu_ns", "all kernels, ns"},
         {"host_ns", "inside its ranges, ns"}, {"kernels", "calls"}, {"own_kernels", "without the modules inside"}, {"peak_bytes", "live when the most bytes were"}}, listed(list_modules)},
       {"lines", "a row a source line that launched work",

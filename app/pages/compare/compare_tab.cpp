@@ -186,9 +186,9 @@ QWidget* CompareTab::buildFlame(FlameView*& view, const QString& empty) {
 
 namespace {
 
-double traced_steps(const prof::Trace& trace) {
-  const prof::Track* steps = first_track(trace, prof::TrackKind::Steps);
-  return steps ? static_cast<double>(steps->spans) : 1;
+// A run without marked steps has the number of those that it made.
+double steps_in(const prof::CountedSteps& counted, const Run& run) {
+  return static_cast<double>(std::max<int64_t>(1, counted.steps > 0 ? counted.steps : static_cast<int64_t>(run.stepsMade())));
 }
 
 }  // namespace
@@ -196,25 +196,29 @@ double traced_steps(const prof::Trace& trace) {
 // Recorded programs can have stacks. If neither run has any, this page is hidden.
 void CompareTab::showHost() {
   prof::HostStacks stacks[2];
-  if (compared_.pair())
-    for (size_t i = 0; i < 2; ++i)
-      stacks[i] = prof::without_waits(prof::host_stacks((i == 0 ? baseline_ : candidate_)->trace)).stacks;
+  prof::CountedSteps counted[2];
+  for (size_t i = 0; i < 2 && compared_.pair(); ++i) {
+    const Run& run = i == 0 ? *baseline_ : *candidate_;
+    counted[i] = prof::counted_steps(sample_of(run));
+    stacks[i] = prof::without_waits(prof::host_stacks(run.trace, {.ranges = counted[i].stretches})).stacks;
+  }
   views_->setPageVisible(host_page_, !stacks[0].empty() || !stacks[1].empty());
   if (stacks[0].empty() || stacks[1].empty()) return host_->setTree({});
-  host_->setTree(prof::flame_difference(stacks[0], static_cast<double>(baseline_->stepsMade()), stacks[1],
-                                        static_cast<double>(candidate_->stepsMade())));
+  host_->setTree(prof::flame_difference(stacks[0], steps_in(counted[0], *baseline_), stacks[1], steps_in(counted[1], *candidate_)));
 }
 
 // The kernels of a step by the stack that launched them. Hidden if neither run was recorded at level lines.
 void CompareTab::showLaunches() {
-  const auto stacks = [this](const Run* run) {
-    return compared_.pair() && prof::has_launch_stacks(run->trace) ? prof::launch_stacks(run->trace, {-prof::kAlways, prof::kAlways})
-                                                                   : prof::HostStacks();
-  };
-  const prof::HostStacks baseline = stacks(baseline_), candidate = stacks(candidate_);
-  views_->setPageVisible(launches_page_, !baseline.empty() || !candidate.empty());
-  if (baseline.empty() || candidate.empty()) return launches_->setTree({});
-  launches_->setTree(prof::flame_difference(baseline, traced_steps(baseline_->trace), candidate, traced_steps(candidate_->trace)));
+  prof::HostStacks stacks[2];
+  prof::CountedSteps counted[2];
+  for (size_t i = 0; i < 2 && compared_.pair(); ++i) {
+    const Run& run = i == 0 ? *baseline_ : *candidate_;
+    counted[i] = prof::counted_steps(sample_of(run));
+    if (prof::has_launch_stacks(run.trace)) stacks[i] = prof::launch_stacks(run.trace, counted[i].stretches);
+  }
+  views_->setPageVisible(launches_page_, !stacks[0].empty() || !stacks[1].empty());
+  if (stacks[0].empty() || stacks[1].empty()) return launches_->setTree({});
+  launches_->setTree(prof::flame_difference(stacks[0], steps_in(counted[0], *baseline_), stacks[1], steps_in(counted[1], *candidate_)));
 }
 
 QWidget* CompareTab::buildCurves() {

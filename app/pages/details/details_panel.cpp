@@ -122,7 +122,7 @@ QString span_details(const Run& run, size_t index, const prof::Span& span) {
                 full = QString::fromStdString(run.trace.name(span.name));
   QString html = heading(theme().of(span.span_meaning()), title, {}, run.slot);
   if (full != title) html += mono(full);
-  QString rows = duration_row(track, span) + op_rows(run, span.op);
+  QString rows = duration_row(track, span) + op_rows(run, prof::charged_tag(run.trace, span));
   if (const auto parts = prof::parts_of_collective(run.trace, track, span, clock_error(run)))
     rows += row("ranks", QString::fromStdString(prof::parts_text(*parts)));
   rows += row("lane", QString::fromStdString(track.name));
@@ -131,7 +131,7 @@ QString span_details(const Run& run, size_t index, const prof::Span& span) {
   if (detail.bytes)
     rows += row("bytes", bytes_text(static_cast<double>(detail.bytes)) +
                              (detail.copy_kind.empty() ? QString() : " · " + QString::fromStdString(detail.copy_kind)));
-  if (const prof::OpInfo* op = op_of(run.trace, span.op); op && span.span_kind() == prof::SpanKind::Kernel)
+  if (const prof::OpInfo* op = op_of(run.trace, prof::charged_tag(run.trace, span)); op && span.span_kind() == prof::SpanKind::Kernel)
     rows += rate_row(*op, static_cast<double>(span.duration) * 1e-9);
   rows += partner_row(run, index, span) + gap_row(run, index, span);
   rows += row("begins at", offset_time(span.start, 100));

@@ -73,12 +73,8 @@ QString range_parts(const prof::Trace& trace, TimeRange range) {
   const prof::Breakdown parts = prof::breakdown(trace, range.begin, range.end);
   if (parts.wall() <= 0) return {};
   QString rows;
-  for (size_t m = 0; m < prof::kMeanings; ++m) {
-    const auto meaning = static_cast<prof::Meaning>(m);
-    if (parts.times[m] > 0)
-      rows += part_row({meaning}, QString::fromUtf8(prof::meaning_name(meaning)), span_time(parts.times[m]),
-                       static_cast<double>(parts.times[m]) / static_cast<double>(parts.wall()));
-  }
+  for (const auto& [id, ns] : prof::parts_of(parts))
+    rows += part_row(id, QString::fromUtf8(prof::part_name(id)), span_time(ns), static_cast<double>(ns) / static_cast<double>(parts.wall()));
   return rows;
 }
 
@@ -94,15 +90,20 @@ prof::TimeNs untraced_in(const prof::Trace& trace, TimeRange range) {
   return all;
 }
 
-QString busy_row(prof::TimeNs busy, prof::TimeNs idle, prof::TimeNs untraced) {
-  QString text = QObject::tr("GPU busy %1, idle %2").arg(span_time(busy), span_time(idle));
+// "GPU busy", and of which rank if there are several: its steps stand for the run.
+QString busy_name(const prof::Trace& trace) {
+  return several_ranks(trace) ? QObject::tr("GPU of rank %1 busy").arg(prof::rank_of_steps(trace)) : QObject::tr("GPU busy");
+}
+
+QString busy_row(const prof::Trace& trace, prof::TimeNs busy, prof::TimeNs idle, prof::TimeNs untraced) {
+  QString text = QObject::tr("%1 %2, idle %3").arg(busy_name(trace), span_time(busy), span_time(idle));
   if (untraced > 0) text += QObject::tr(", not traced %1").arg(span_time(untraced));
   return "<tr><td colspan='3'>" + text + "</td></tr>";
 }
 
 // Rows for a range that was read from the run file.
-QString stored_gpu_rows(const prof::Activity& gpu) {
-  QString rows = busy_row(gpu.busy, gpu.wall - gpu.busy, gpu.untraced);
+QString stored_gpu_rows(const prof::Trace& trace, const prof::Activity& gpu) {
+  QString rows = busy_row(trace, gpu.busy, gpu.wall - gpu.busy, gpu.untraced);
   if (gpu.busy == 0) return rows;
   rows += row("GPU busy", percent(gpu.busy_share()));
   if (gpu.copies > 0) rows += row("overlap", fixed_text(gpu.hidden_copies() * 100, 0) + " % of copies");
@@ -207,13 +208,13 @@ QString range_details(const std::vector<RunRange>& ranges, int letters, const st
       const prof::Busy gpu = gpu_during(trace, part.range);
       const prof::TimeNs untraced = untraced_in(trace, part.range);
       if (first_track(trace, prof::TrackKind::Stream) && gpu.known)
-        rows += busy_row(gpu.busy, std::max<prof::TimeNs>(gpu.idle - untraced, 0), untraced);
+        rows += busy_row(trace, gpu.busy, std::max<prof::TimeNs>(gpu.idle - untraced, 0), untraced);
       rows += sums_html(sums_in(trace, part.range), letters);
     } else if (read == from_file.end()) {
       rows += note_html(QObject::tr("Reading the rest from the run file…"));
     } else {
       if (!read->problem.isEmpty()) rows += note_html(read->problem);
-      if (read->sums.gpu) rows += stored_gpu_rows(*read->sums.gpu);
+      if (read->sums.gpu) rows += stored_gpu_rows(trace, *read->sums.gpu);
       rows += sums_html(read->sums, letters);
     }
     if (here) html += whereabouts(trace, part.range);

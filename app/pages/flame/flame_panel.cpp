@@ -14,6 +14,7 @@
 #include "app/text/units.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/compared_live_run.h"
 #include "app/workspace/marked_steps.h"
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/base/failure.h"
@@ -119,15 +120,16 @@ std::optional<TimeRange> FlamePanel::selected() const {
   return {};
 }
 
-TimeRange FlamePanel::range() const {
-  if (const auto part = selected()) return *part;
-  return time() == FlameTime::InSteps ? marked_steps(run_->trace) : TimeRange{-prof::kAlways, prof::kAlways};
+prof::CountedSteps FlamePanel::counted() const {
+  if (const auto part = selected()) return {.stretches = {*part}, .text = tr("the selected range").toStdString()};
+  return time() == FlameTime::Host ? prof::CountedSteps{.text = tr("the whole run").toStdString()} : prof::counted_steps(sample_of(*run_));
 }
 
 prof::WorkingStacks FlamePanel::stacks() const {
   if (!run_) return {};
-  if (time() == FlameTime::Launched) return {prof::launch_stacks(run_->trace, range())};
-  prof::HostStacks all = prof::host_stacks(run_->trace, {.gaps_only = time() == FlameTime::WhileGpuWaited, .range = range()});
+  const std::vector<TimeRange> ranges = counted().stretches;
+  if (time() == FlameTime::Launched) return {prof::launch_stacks(run_->trace, ranges)};
+  prof::HostStacks all = prof::host_stacks(run_->trace, {.gaps_only = time() == FlameTime::WhileGpuWaited, .ranges = ranges});
   if (!show_waits_) return prof::without_waits(std::move(all));
   const prof::WorkingStacks working = prof::without_waits(all);
   return {std::move(all), working.waiting, working.waited_ns};
@@ -149,7 +151,7 @@ void FlamePanel::refresh() {
   mode_->setVisible(has_waits_ || std::ranges::count_if(kTimes, [this](FlameTime one) { return offers(one); }) > 1);
   mode_->setText(timeText(shown));
   prof::FlameTree tree = prof::flame_tree(stacks.stacks);
-  const QString scope = selected() ? tr("in the selected range") : shown == FlameTime::InSteps ? tr("in the steps") : tr("in the whole run");
+  const QString scope = run_ ? tr("in %1").arg(QString::fromStdString(counted().text)) : QString();
   const QString amount = shown != FlameTime::Launched ? tr("%1 sampled %2") : prof::used_gpu(run_->trace) ? tr("%1 of kernels %2") : tr("%1 of ops %2");
   note_ = tree.empty() ? QString() : amount.arg(step_time_text(tree[0].ns * 1e-3), scope);
   if (has_waits_)

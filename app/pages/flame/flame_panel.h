@@ -48,7 +48,7 @@ class FlamePanel : public QWidget {
   void showMatches();
   void askForFile();
   std::optional<TimeRange> selected() const;
-  TimeRange range() const;
+  prof::CountedSteps counted() const;  // the selected range, or what the chosen time is of
   FlameTime time() const;  // the chosen one; if this run does not offer it, the steps, or all time
   prof::WorkingStacks stacks() const;  // with the waiting threads, if they are to be shown
   bool offers(FlameTime time) const;

@@ -36,8 +36,8 @@ std::vector<uint32_t> nodes_of_a_step(const prof::StepCauses& causes, double usu
 // A wait for data has no name of its own: its node has the name of the op which took the batch.
 QString name_of(const prof::CauseNode& node, const prof::Trace& trace) {
   if (const prof::PathCauseId cause = prof::cause_of_node(node); cause.cause == prof::PathCause::WaitsForData) return text(prof::path_cause_name(cause));
-  const bool op = (node.kind == prof::NodeKind::Kernel || node.kind == prof::NodeKind::CpuOp) && node.op != prof::kNoOp && node.op < trace.ops.size();
-  return text(op && !trace.ops[node.op].name.empty() ? trace.ops[node.op].name : prof::plain_kernel_name(trace.name(node.name)));
+  const prof::OpTag op = node.kind == prof::NodeKind::Kernel || node.kind == prof::NodeKind::CpuOp ? prof::charged_tag(trace, node.meaning, node.op) : prof::kNoOp;
+  return text(op != prof::kNoOp && !trace.ops[op].name.empty() ? trace.ops[op].name : prof::plain_kernel_name(trace.name(node.name)));
 }
 
 QString row_name(const prof::Track& track, bool several_ranks) {

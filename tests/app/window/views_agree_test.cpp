@@ -176,15 +176,15 @@ void look_at_progress(MainWindow& window, const Run& run, const QString& when, S
     said.addWords(kStatus, when + " top bar", text.section(QString::fromUtf8(" ·"), 0, 0));
 }
 
-// The mean that an insight's gain is measured against.
+// The step that an insight's gain is measured against.
 void look_at_insights(MainWindow& window, const QString& when, Said& said) {
   if (!show_tab(window, "Insights")) return;
   for (QWidget* widget : window.findChild<InsightsTab*>()->findChildren<QWidget*>()) {
     if (!widget->isVisible() || !ws::test::paints_letters(*widget)) continue;
     const auto texts = painted_texts(*widget);
     for (size_t i = 0; i + 1 < texts.size(); ++i)
-      if (texts[i].text == "mean now")
-        said.add(kMean, when + " insights", texts[i + 1].text.section(' ', 0, 0), texts[i + 1].text.section(' ', 1));
+      if (texts[i].text == "median now")
+        said.add(kTime, when + " insights", texts[i + 1].text.section(' ', 0, 0), texts[i + 1].text.section(' ', 1));
   }
 }
 
@@ -322,8 +322,8 @@ void look_at_files(const Run& run, const QString& when, Said& said) {
   static const QRegularExpression ends(QString::fromUtf8(R"(P5 ([0-9.]+), P95 ([0-9.]+) µs)"));
   said.add(kLow, when + " stats", ends.match(stats).captured(1), QString::fromUtf8("µs"));
   said.add(kHigh, when + " stats", ends.match(stats).captured(2), QString::fromUtf8("µs"));
-  static const QRegularExpression sum(R"((\S+) +100\.00  wall time, their sum)");
-  said.add(kMean, when + " stats", sum.match(stats).captured(1), "µs");
+  static const QRegularExpression sum(R"((\S+) +100\.00  step time, their sum)");
+  said.add(kTime, when + " stats", sum.match(stats).captured(1), "µs");
   said.add(kCost, when + " stats", after(stats, QString::fromUtf8("tracing cost ≥")));
   const nlohmann::json json = summary_json(*run.summary, data.summary);
   const auto exact = [&](const char* figure, const nlohmann::json& value, double scale) {

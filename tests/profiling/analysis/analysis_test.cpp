@@ -210,8 +210,14 @@ TEST(KernelNames, ConvolutionsNormsAndPoolsHaveAMeaning) {
                            "void cudnn::winograd_nonfused::winogradWgradDelta4x4<float, float>"})
     EXPECT_EQ(meaning_of_kernel(name), Meaning::Matrix) << name;
   for (const char* name : {"void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>", "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 32, true, 1>",
-                           "void at::native::(anonymous namespace)::max_pool_forward_nchw<float, int>"})
+                           "void at::native::(anonymous namespace)::max_pool_forward_nchw<float, int>",
+                           "void cudnn::engines_precompiled::nchwToNhwcKernel<float, float, float, false, true, (cudnnKernelDataType_t)2>",
+                           "void at::native::(anonymous namespace)::CatArrayBatchedCopy_vectorized<at::native::(anonymous namespace)::OpaqueType<4u>>",
+                           "void at::native::vectorized_gather_kernel<16, long>", "void at::native::(anonymous namespace)::embedding_backward_feature_kernel<float, float, long>"})
     EXPECT_EQ(meaning_of_kernel(name), Meaning::Pointwise) << name;
+  for (const char* name : {"sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize64x32x64_stage5", "void cublasLt::epilogue::impl::globalKernel<8, 32, float, float, float, true, true, 1>",
+                           "fmha_cutlassB_f32_aligned_64x64_k64_sm80(PyTorchMemEffAttention::AttentionBackwardKernel)"})
+    EXPECT_EQ(meaning_of_kernel(name), Meaning::Matrix) << name;
 }
 
 // What the GPU computed is not known then. It was not idle.
@@ -550,7 +556,7 @@ TEST(RunStats, SayWhereAStepWentAndWhatLimitsAKernel) {
   const TraceStats stats = run_stats(run);
   ASSERT_TRUE(stats.step.traced());
   const std::string text = to_text(stats);
-  for (const char* said : {"matrix product", "wall time, their sum", "GPU busy", "launch delay", "100.0 % warps",
+  for (const char* said : {"matrix product", "step time, their sum", "GPU busy", "launch delay", "100.0 % warps",
                            "allocator calls of", "all steps", "peak live", "blocks of"})
     EXPECT_NE(text.find(said), std::string::npos) << said << " is missing in\n" << text;
   EXPECT_EQ(stats.calls.all().calls(), 11u);

@@ -76,7 +76,7 @@ TEST_F(ProgramTables, AStackOfAnyDepthIsPrinted) {
   for (int i = 0; i < 100'000; ++i) line += " < lib.py:2 in g", sampled += " < g (lib.py:2)";
   kernel(0, 100, op("aten::mm", "", "", line.c_str()));
   sample(0, 100, sampled.c_str());
-  EXPECT_NE(launch_text(launch_stacks(trace, {-kAlways, kAlways})).find("aten::mm"), std::string::npos);
+  EXPECT_NE(launch_text(launch_stacks(trace, TimeRange{-kAlways, kAlways})).find("aten::mm"), std::string::npos);
   EXPECT_NE(host_text(host_stacks(trace)).find("f (net.py:1)"), std::string::npos);
 }
 
@@ -100,8 +100,53 @@ TEST_F(ProgramTables, AModuleHasTheTimeOfThoseInside) {
   EXPECT_EQ(tree[2].all.host_ns, 700);
   EXPECT_EQ(tree[4].path, "head");
   EXPECT_EQ(tree[4].all.other_ns, 5);
-  EXPECT_EQ(nlohmann::json::parse(to_json(tree))["modules"].size(), 5u);
-  EXPECT_NE(to_text(tree, 1).find("fc1"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(to_json(tree, {}))["modules"].size(), 5u);
+  EXPECT_NE(to_text(tree, {}).find("fc1"), std::string::npos);
+}
+
+// A hook of the backward pass launches it while any module's backward runs.
+TEST_F(ProgramTables, ACollectiveBelongsToNoModule) {
+  const OpTag linear = op("LinearBackward", "fc1", "backward", "net.py:3 in Net.forward");
+  kernel(0, 100, linear);
+  Span span;
+  span.start = 100, span.duration = 900, span.op = linear, span.name = trace.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  span.meaning = static_cast<uint64_t>(Meaning::Communication);
+  trace.append(trace.track(TrackKind::Stream, "stream 20", "GPU 0"), span);
+  const auto tree = module_tree(trace);
+  ASSERT_EQ(tree.size(), 2u);
+  EXPECT_EQ(tree[0].path, kCollectives);
+  EXPECT_EQ(tree[0].all.other_ns, 900);
+  EXPECT_EQ(tree[1].all.backward_ns, 100);
+  for (const GroupBy by : {GroupBy::Op, GroupBy::Layer, GroupBy::Line}) {
+    const auto rows = kernel_table(trace, -kAlways, kAlways, by);
+    ASSERT_EQ(rows.size(), 2u) << to_string(by);
+    EXPECT_EQ(rows[0].key, kCollectives);
+  }
+  const StackTexts stacks = texts(launch_stacks(trace, TimeRange{-kAlways, kAlways}));
+  EXPECT_TRUE(std::ranges::any_of(stacks, [](const auto& entry) { return entry.first.starts_with("(no line);collectives;") && entry.second == 900; }));
+}
+
+// Ten steps after a warm-up step. The last step is open.
+TEST_F(ProgramTables, TablesCountTheStepsThatTheSplitCounts) {
+  const OpTag linear = op("aten::addmm", "fc1", "forward");
+  TimeNs at = 0;
+  for (int step = 0; step < 12; ++step) {
+    const TimeNs length = step == 0 ? 50'000 : 1'000;
+    span(TrackKind::Steps, "steps", 0, SpanKind::Step, at, at + length, "step", kNoOp);
+    kernel(at + length / 10, at + length / 2, linear);
+    sample(at, at + length, "main (train.py:9)");
+    at += length;
+  }
+  const CountedSteps counted = counted_steps(StepsOfRun::of(trace).sample());
+  EXPECT_EQ(counted.text, "10 of 12 steps; the first and the last are left out");
+  EXPECT_EQ(counted.steps, 10);
+  EXPECT_EQ(module_tree(trace, counted)[0].all.forward_ns, 10 * 400);
+  EXPECT_EQ(module_tree(trace, counted)[0].all.kernels, 10u);
+  EXPECT_NE(to_text(module_tree(trace, counted), counted).find("mean of 10 of 12 steps"), std::string::npos);
+  EXPECT_EQ(host_stacks(trace, {.ranges = counted.stretches}).begin()->second, 10'000);
+  EXPECT_EQ(host_stacks(trace, {.gaps_only = true, .ranges = counted.stretches}).begin()->second, 6'000);
+  EXPECT_EQ(texts(launch_stacks(trace, counted.stretches)).begin()->second, 4'000);
+  EXPECT_EQ(counted_steps({}).text, "the whole trace");
 }
 
 // The root of a model has the name of its class; the paths below do not begin with it.
@@ -126,8 +171,8 @@ TEST_F(ProgramTables, TheRootOfAModelHoldsItsModules) {
   EXPECT_EQ(tree[3].path, "stem");
   EXPECT_EQ(tree[4].name, "Critic");
   EXPECT_EQ(tree[4].depth, 0);
-  EXPECT_NE(to_text(tree, 1).find("stem Linear\n"), std::string::npos) << to_text(tree, 1);
-  EXPECT_EQ(to_text(tree, 1).find("Net Net"), std::string::npos);
+  EXPECT_NE(to_text(tree, {}).find("stem Linear\n"), std::string::npos) << to_text(tree, {});
+  EXPECT_EQ(to_text(tree, {}).find("Net Net"), std::string::npos);
 }
 
 // A process that loads data is not sampled, but it reports each batch and where it was made.
@@ -165,14 +210,14 @@ TEST_F(ProgramTables, AModuleHasTheMemoryOfThoseInside) {
   ASSERT_EQ(tree.size(), 3u);
   EXPECT_EQ(tree[0].all.peak_bytes, (1u << 20) + (512u << 10));
   EXPECT_EQ(tree[0].own.peak_bytes, 0u);
-  EXPECT_NE(to_text(tree, 1).find("1.50 MiB  encoder"), std::string::npos) << to_text(tree, 1);
-  EXPECT_EQ(nlohmann::json::parse(to_json(tree))["modules"][1]["peak_bytes"], 1 << 20);
+  EXPECT_NE(to_text(tree, {}).find("1.50 MiB  encoder"), std::string::npos) << to_text(tree, {});
+  EXPECT_EQ(nlohmann::json::parse(to_json(tree, {}))["modules"][1]["peak_bytes"], 1 << 20);
 }
 
 TEST_F(ProgramTables, ATraceWithoutModulesReportsWhatToDo) {
   kernel(0, 10, kNoOp);
   EXPECT_TRUE(module_tree(trace).empty());
-  EXPECT_NE(to_text(module_tree(trace), 0).find("--level modules"), std::string::npos);
+  EXPECT_NE(to_text(module_tree(trace), CountedSteps{}).find("--level modules"), std::string::npos);
 }
 
 TEST_F(ProgramTables, KernelsByLine) {
@@ -216,7 +261,7 @@ TEST_F(ProgramTables, KernelsStandInTheStackThatLaunchedThem) {
   const OpTag forward = op("aten::mm", "a", "forward", "net.py:3 in Net.forward < train.py:9 in <module>");
   const OpTag backward = op("MmBackward0", "a", "backward", "net.py:3 in Net.forward < train.py:9 in <module>");
   kernel(0, 10, forward), kernel(20, 50, backward), kernel(60, 90, forward), kernel(95, 96, kNoOp);
-  const HostStacks stacks = launch_stacks(trace, {-kAlways, kAlways});
+  const HostStacks stacks = launch_stacks(trace, TimeRange{-kAlways, kAlways});
   EXPECT_EQ(texts(stacks), (StackTexts{{"<module> (train.py:9);Net.forward (net.py:3);aten::mm;gemm", 40},
                                 {"<module> (train.py:9);Net.forward (net.py:3);MmBackward0;gemm", 30},
                                 {"(no line);(no op);gemm", 1}}));
@@ -301,7 +346,7 @@ TEST_F(ProgramTables, ANameAddsNoRow) {
   run.trace = std::move(trace);
   const HostStacks stacks = host_stacks(run.trace);
   for (const std::string& text :
-       {to_text(run_stats(run)), to_text(run_stats(run, GroupBy::Line)), to_text(module_tree(run.trace), 1), host_text(stacks),
+       {to_text(run_stats(run)), to_text(run_stats(run, GroupBy::Line)), to_text(module_tree(run.trace), CountedSteps{}), host_text(stacks),
         collapsed_text(stacks)}) {
     EXPECT_EQ(text.find("\n 99.00"), std::string::npos) << text;
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
@@ -375,9 +420,9 @@ TEST(SourceLines, OnlySourceFilesAreRead) {
 TEST_F(ProgramTables, StacksOfARangeAreCutAtItsEnds) {
   sample(0, 100, "hot (train.py:3)");
   sample(100, 200, "cold (train.py:4)");
-  const HostStacks part = host_stacks(trace, {.range = {50, 120}});
+  const HostStacks part = host_stacks(trace, {.ranges = {{50, 120}}});
   EXPECT_EQ(texts(part), (StackTexts{{"MainThread;cold (train.py:4)", 20}, {"MainThread;hot (train.py:3)", 50}}));
-  EXPECT_TRUE(flame_tree(host_stacks(trace, {.range = {300, 400}})).empty());
+  EXPECT_TRUE(flame_tree(host_stacks(trace, {.ranges = {{300, 400}}})).empty());
 }
 
 TEST(FlameTree, ADifferenceIsAStep) {

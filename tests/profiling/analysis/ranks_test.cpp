@@ -5,7 +5,9 @@
 
 #include <ctime>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 #include <string>
 
@@ -13,6 +15,7 @@
 #include "profiling/analysis/step_lanes.h"
 #include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/steps_of_run.h"
+#include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
@@ -23,6 +26,7 @@ namespace ws::prof {
 namespace {
 
 constexpr double kMs = 1000;
+double micros_of(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
 
 TEST(Ranks, PlantedDelaysAreRecovered) {
   for (const double delay : {0.1, 0.5, 1.0, 3.0, 5.0}) {
@@ -747,6 +751,38 @@ double seconds_of(const MadeRanks& made, size_t& spans) {
   const std::clock_t begin = std::clock();
   EXPECT_EQ(rank_report(trace).straggler.rank, made.late_rank);
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+// Holistic Trace Analysis splits a collective in the same way. Rank 1 comes 1 ms late in every step.
+TEST(Ranks, ALateRankMakesOtherRanksWaitAndNotCommunicate) {
+  const MadeRanks made{.ranks = 2, .steps = 40, .late = 0, .late_rank = 1, .usually_late = 1'000'000};
+  const auto parts_of_step = [](const Trace& trace) {
+    std::map<std::string, double> us;
+    const Breakdown parts = StepsOfRun::of(trace).sample().median_parts;
+    for (const BreakdownPart& part : parts_of(parts)) us[part_name(part.id)] = micros_of(part.ns) / static_cast<double>(parts.steps);
+    EXPECT_EQ(std::accumulate(parts.times.begin(), parts.times.end(), int64_t{0}), parts.wall());
+    return us;
+  };
+  auto both = parts_of_step(made.joined());
+  EXPECT_NEAR(both["waits for ranks"], 1000, 20);
+  EXPECT_NEAR(both["communication"], 2 * 158 - 101 - 1, 20) << "what the backward pass does not hide";
+  auto alone = parts_of_step(made.apart()[0]);
+  EXPECT_EQ(alone.count("waits for ranks"), 0u) << "who comes late is not known";
+  EXPECT_NEAR(alone["communication"], both["communication"] + both["waits for ranks"], 20);
+}
+
+TEST(Ranks, GpuBusyIsOfTheRankWhoseStepsStandForTheRun) {
+  Trace trace = MadeRanks{.ranks = 2, .steps = 40, .late = 0, .late_rank = 1, .usually_late = 1'000'000}.joined();
+  const TrackId stray = trace.track(TrackKind::Stream, "stream 9", "rank 1 · GPU 0", 0, 1);
+  const TimeNs begin = trace.first_time(), end = trace.last_time();
+  Span span;
+  span.start = begin, span.duration = static_cast<uint64_t>(end - begin), span.name = trace.intern("gemm");
+  const Activity before = activity(trace, begin, end);
+  trace.append(stray, span);
+  EXPECT_LT(before.busy, before.wall);
+  EXPECT_EQ(activity(trace, begin, end).busy, before.busy);
+  EXPECT_EQ(gpu_during(trace, {begin, end}).busy, before.busy);
+  EXPECT_EQ(gpu_during(trace, {begin, end}, 1).busy, before.wall);
 }
 
 TEST(Ranks, ManyRanksAndManySpansTakeLinearTime) {

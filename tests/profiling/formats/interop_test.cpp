@@ -391,7 +391,7 @@ TEST_F(Interop, StatsAgreeWithWhatWasMade) {
   std::ofstream(path("s.json")) << to_json(stats);
   EXPECT_EQ(python("import json, sys\ns = json.load(open(sys.argv[1]))\nprint(list(s)[:8], list(s['by_name'][0])[:6])",
                    path("s.json")),
-            "['version', 'steps', 'kernels', 'copies', 'memsets', 'api', 'allocations', 'by_name'] ['name', 'count', "
+            "['version', 'steps', 'kernels', 'copies', 'memsets', 'api', 'allocations', 'driver_allocations'] ['name', 'count', "
             "'total_us', 'mean_us', 'p50_us', 'p99_us']\n");
 }
 

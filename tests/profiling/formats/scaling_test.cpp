@@ -332,7 +332,7 @@ std::vector<Subject> table_subjects() {
   const auto host = [](bool gaps) {
     return [gaps](const RunData& run) { host_text(host_stacks(run.trace, {.gaps_only = gaps})); };
   };
-  const auto launches = [](const RunData& run) { launch_text(launch_stacks(run.trace, {-kAlways, kAlways})); };
+  const auto launches = [](const RunData& run) { launch_text(launch_stacks(run.trace, TimeRange{-kAlways, kAlways})); };
   return {table("name", kernel, stats(GroupBy::Name)),
           table("op", kernel_of_op, stats(GroupBy::Op)),
           table("layer", kernel_of_op, stats(GroupBy::Layer)),
@@ -343,7 +343,7 @@ std::vector<Subject> table_subjects() {
           table("allocations", memory_event, stats(GroupBy::Name)),
           table("steps", step, stats(GroupBy::Name)),
           table("json", kernel, [](const RunData& run) { to_json(run_stats(run)); }),
-          table("module", kernel_of_op, [](const RunData& run) { to_text(module_tree(run.trace), 10); }),
+          table("module", kernel_of_op, [](const RunData& run) { to_text(module_tree(run.trace), CountedSteps{.steps = 10}); }),
           table("host", stack, host(false)),
           table("gaps", stack, host(true)),
           table("gaps_of_long_samples", long_stack, host(true)),

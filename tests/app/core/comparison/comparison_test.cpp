@@ -51,6 +51,20 @@ TEST(Comparison, TwoRunsOfWhichOneIsFaster) {
   EXPECT_EQ(compared(a, a).measures[0].delta.verdict, Verdict::WithinNoise);
 }
 
+TEST(Comparison, DifferentProgramsStandSideBySide) {
+  RunData a, b;
+  a.trace = std::move(MadeTrace(100, 20).trace), b.trace = std::move(MadeTrace(100, 10).trace);
+  a.summary.origin = b.summary.origin = "record";
+  a.summary.extra[kCommandKey] = R"(["python3","a/cnn.py","40"])", b.summary.extra[kCommandKey] = R"(["torchrun","--nproc-per-node","2","gpt.py"])";
+  const Comparison c = compared(a, b);
+  EXPECT_EQ(answer_text(c), "A and B are different programs: cnn.py and gpt.py");
+  for (const ComparedMeasure& m : c.measures) EXPECT_EQ(m.delta.verdict, Verdict::Neutral) << m.a.name;
+  b.summary.extra[kCommandKey] = R"(["python3","b/cnn.py","--fused"])";
+  EXPECT_EQ(compared(a, b).measures[0].delta.verdict, Verdict::Better);
+  EXPECT_EQ(program_of({"python3", "-m", "train.main"}), "train.main");
+  EXPECT_EQ(program_of({}), "");
+}
+
 TEST(Comparison, RunsOfSeveralRanksAreComparedByWaitAndTransfer) {
   RunData late, even;
   late.trace = MadeRanks{.ranks = 4, .steps = 60, .late = 500'000, .late_rank = 2, .every = 2}.joined();

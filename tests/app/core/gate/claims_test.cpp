@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "app/core/insights/predicted_savings.h"
 #include "profiling/base/failure.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/join_ranks.h"
@@ -26,10 +27,10 @@ struct Answer {
 
 // The figures of recorded runs are read off `stats` and `stats --by rank`. The figures of made runs follow from their parts.
 // Median steps: direct 307.2 ± 25.6 µs, arena 153.5 ± 12.0, graph 16.8 ± 0.1, persistent 37.9 ± 1.2. GPU busy: 16.4 ± 0.8 %,
-// 34.1 ± 1.8, 99.1 ± 3.3, 86.0 ± 4.3. Kernels a step: 21, 21, 3.04, 1/16. Steps: 50, 50, 50, 938.
-// cnn: 40 steps, 3,200 kernels, median step 4.72 ± 0.24 ms, P95 5.92 ms, GPU busy 10.2 ± 0.4 %, launch gaps 88.2 % of a step,
-// matrix product 1.76 %, launch delay 10.1 µs, its largest kernel once a step in 49.2 µs. No driver allocation.
-// ranks: 16 steps, median step 11.96 ± 2.02 ms, GPU busy 69.9 ± 4.5 %, communication 30.6 %, rank wait 2.84 ms, exposed
+// 34.1 ± 1.8, 99.1 ± 3.3, 98.3 ± 4.9. Kernels a step: 21, 21, 3.04, 1/16. Steps: 50, 50, 50, 938.
+// cnn: 40 steps, 3,200 kernels, median step 4.72 ± 0.24 ms, P95 5.92 ms, GPU busy 10.5 ± 0.4 %, launch gaps 87.9 % of a step,
+// matrix product 3.38 %, launch delay 10.1 µs, its largest kernel once a step in 49.2 µs. No driver allocation, 72 of PyTorch a step.
+// ranks: 16 steps, median step 11.96 ± 2.02 ms, GPU busy 70.6 ± 4.6 %, communication 30.2 %, of it waits for ranks 29.7 %, rank wait 2.84 ms, exposed
 // transfers 42.3 µs, 106 GB/s in the largest collective.
 // loader: 40 steps, 1,640 kernels, median step 21.4 ± 3.4 ms, GPU busy 1.01 ± 0.09 %, waits for data 77.3 % of a step.
 // profiler: 3 steps of 20 kernels, 2 memcpys and a memset; mean step 884 µs, of them launch gaps 89.7 %.
@@ -39,7 +40,7 @@ const std::vector<Answer> kAnswers{
     {"direct", "median step < 500 us", kTrue},
     {"direct", "median step < 0.5 ms", kTrue},
     {"direct", "median step > 500 us", kFalse},
-    {"direct", "median step < 300 us", kOpen},
+    {"direct", "median step < 310 us", kOpen},
     {"direct", "step time >= 100us", kTrue},
     {"direct", "p5 step > 200 us", kTrue},
     {"direct", "p95 step < 500 us", kTrue},
@@ -56,6 +57,9 @@ const std::vector<Answer> kAnswers{
     {"direct", "kernels per step <= 21", kTrue},
     {"direct", "kernels per step < 20", kFalse},
     {"direct", "allocations per step == 15", kTrue},
+    {"direct", "driver allocations per step == 15", kTrue},
+    {"direct", "driver allocations == 778", kTrue},
+    {"direct", "allocations == 750", kTrue},
     {"direct", "allocator calls per step == 30", kTrue},
     {"direct", "allocator calls per step == 2 * allocations per step", kTrue},
     {"direct", "gpu busy < 25 %", kTrue},
@@ -84,6 +88,7 @@ const std::vector<Answer> kAnswers{
     {"direct", "time(fc9) < 10 us", kOpen},
     {"direct", "rank wait < 1 us", kOpen},
     {"arena", "allocations per step == 0", kTrue},
+    {"arena", "driver allocations == 29", kTrue},
     {"arena", "share(allocation) == 0", kTrue},
     {"arena", "median step < 1 ms", kTrue},
     {"arena", "median step < 155 us", kOpen},
@@ -108,18 +113,29 @@ const std::vector<Answer> kAnswers{
     {"cnn", "p95 step < 2 * median step", kTrue},
     {"cnn", "gpu busy < 15%", kTrue},
     {"cnn", "share(launch gaps) > 80%", kTrue},
-    {"cnn", "share(matrix product) < 2%", kTrue},
+    {"cnn", "share(matrix product) < 4%", kTrue},
     {"cnn", "launch delay < 20 us", kTrue},
     {"cnn", "count(*bn_bw_1C11_kernel_new*) == 1", kTrue},
     {"cnn", "time(*bn_bw_1C11_kernel_new*) > 45 us", kTrue},
     {"cnn", "allocator calls per step > 1", kFalse},
     {"cnn", "throughput > 1 samples/s", kOpen},
+    {"cnn", "allocations == 2880", kTrue},
+    {"cnn", "allocations per step == 72", kTrue},
+    {"cnn", "driver allocations per step == 0", kTrue},
+    {"cnn", "peak memory < 40 MiB", kTrue},
+    {"cnn", "share(other kernels) == 0", kTrue},
     {"ranks", "steps == 16", kTrue},
     {"ranks", "median step < 20 ms", kTrue},
     {"ranks", "median step < 12 ms", kOpen},
     {"ranks", "gpu busy > 60%", kTrue},
     {"ranks", "share(communication) > 20%", kTrue},
     {"ranks", "share(communication) > 50%", kFalse},
+    {"ranks", "share(waits for ranks) > 25%", kTrue},
+    {"ranks", "share(communication) - share(waits for ranks) < 2%", kTrue},
+    {"ranks", "count(collectives) < 4", kTrue},
+    {"ranks", "driver allocations == 17", kTrue},
+    {"ranks", "allocations == 3040", kTrue},
+    {"ranks", "peak memory < 600 MiB", kTrue},
     {"ranks", "rank wait > 2 ms", kTrue},
     {"ranks", "rank wait < 2.9 ms", kOpen},
     {"ranks", "exposed transfer < 100 us", kTrue},
@@ -183,6 +199,20 @@ TEST(Claims, OfMadeRunsAreExact) {
   EXPECT_EQ(checker.check("time(fc1) > 9 us").truth, kTrue);
   EXPECT_EQ(checker.check("time(kernel_dW*) < 20 us").truth, kTrue);
   EXPECT_EQ(checker.check("share(allocation) == 0").truth, kTrue);
+}
+
+// The GPU decides how long the step takes, so that less time of the host changes nothing.
+TEST(Savings, AWaitThatCostsNothingHasNoCard) {
+  prof::MadeProgram program = prof::small_network();
+  for (prof::MadeKernel& kernel : program.kernels) kernel.work *= 10;
+  const prof::RunData run = program.run();
+  std::vector<Insight> insights{{.rule = "waits by a line"}, {.rule = "tiny kernels"}, {.rule = "waits"}};
+  for (Insight& insight : insights) insight.edits = "launch calls /2";
+  insights[2].edits = "fc1 /2";
+  predict_savings(insights, [&] { return prof::step_causes(run); }, run.trace, 0);
+  ASSERT_EQ(insights.size(), 2u);
+  EXPECT_EQ(insights[0].rule, "tiny kernels");
+  EXPECT_GT(insights[1].saves_us.value, 0);
 }
 
 TEST(Claims, NonsenseIsRefusedWithItsPlace) {

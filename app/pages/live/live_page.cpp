@@ -61,7 +61,8 @@ void show_baseline(QPushButton& button, Workspace& workspace) {
   const Run* baseline = workspace.library()->baseline();
   const QString title = baseline ? QFontMetrics(button.font()).elidedText(baseline->title, Qt::ElideRight, kMost) : QString();
   button.setEnabled(baseline);
-  button.setText(baseline ? QObject::tr("Compare with %1").arg(title) : QObject::tr("No baseline: tick a second run in Runs"));
+  const QString none = workspace.shownRun() ? QObject::tr("No baseline: tick a second run in Runs") : QObject::tr("No run to compare yet");
+  button.setText(baseline ? QObject::tr("Compare with %1").arg(title) : none);
   button.setToolTip(baseline ? baseline->title : QString());
   button.setIcon(baseline ? badge_icon(baseline->slot) : QIcon());
 }

@@ -1,7 +1,6 @@
 // Reads the IDX format of MNIST and similar sets: a magic number, big-endian sizes, then the values.
 #pragma once
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "profiling/base/packed_file.h"

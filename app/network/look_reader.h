@@ -6,7 +6,6 @@
 #include <QString>
 #include <QTimer>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "app/network/weights_probe.h"

@@ -5,7 +5,6 @@
 #include <QTimer>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 
 #include "app/core/remote/remote_link.h"
 #include "app/workspace/job.h"

@@ -1,7 +1,5 @@
 // A training on another machine, for the window. It has the same updates and controls as a local one.
 #pragma once
-#include <memory>
-#include <optional>
 #include <string>
 
 #include "app/core/remote/remote_run.h"

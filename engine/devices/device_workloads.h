@@ -1,7 +1,5 @@
 // Makes laboratory workloads for the CPU or the GPU. In a build without CUDA, a GPU way throws a Failure.
 #pragma once
-#include <functional>
-
 #include "engine/own_kernels/own_kernel_verdict.h"
 #include "engine/workloads/workload.h"
 

@@ -2,7 +2,6 @@
 // change between two steps.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>

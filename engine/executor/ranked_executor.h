@@ -2,7 +2,6 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "engine/executor/executor.h"
 #include "engine/executor/rank_group.h"

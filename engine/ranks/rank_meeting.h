@@ -1,6 +1,5 @@
 // Where the ranks of a training meet: rank 0 listens there and the other ranks connect.
 #pragma once
-#include <functional>
 #include <string>
 
 #include "profiling/base/launched_rank.h"

@@ -1,7 +1,6 @@
 // The training loop: epochs, batches, evaluation, control and checkpoints on any executor.
 #pragma once
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 

@@ -1,6 +1,5 @@
 // The chain of causes that decides how long the steps take, and how much later everything else could end.
 #pragma once
-#include <array>
 #include <string>
 #include <vector>
 

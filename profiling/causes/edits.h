@@ -1,7 +1,6 @@
 // Edits of a graph of causes, and the language in which people write them: "no sync; fc1 /2; one graph launch".
 #pragma once
 #include <string>
-#include <string_view>
 #include <unordered_set>
 #include <vector>
 

@@ -1,6 +1,5 @@
 // The graph of causes of a run's newest steps, and how long one of them takes.
 #pragma once
-#include <string>
 #include <vector>
 
 #include "profiling/analysis/steps_of_run.h"

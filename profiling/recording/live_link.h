@@ -1,6 +1,5 @@
 // Shows a recorded program live: its batches arrive over a local socket while the run file is written.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>

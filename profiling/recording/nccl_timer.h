@@ -1,10 +1,8 @@
 // The GPU side of a collector at level collectives: times each call of NCCL by two events on its stream, without CUPTI.
 // A call costs two event records on the program's thread. The collector's thread reads the events when they are complete.
 #pragma once
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>

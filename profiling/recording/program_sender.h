@@ -1,9 +1,7 @@
 // Runs in a recorded program: sends what a collector gathers to the process that writes the run file.
 #pragma once
 #include <atomic>
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "profiling/base/small_thread.h"

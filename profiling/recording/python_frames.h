@@ -1,7 +1,6 @@
 // Reads the current position of Python code from the interpreter's frames: on the thread itself at a call, or from
 // another thread without stopping it. layouts/ knows where they lie. If it does not know this Python, there are no lines.
 #pragma once
-#include <cstdint>
 #include <string>
 #include <vector>
 

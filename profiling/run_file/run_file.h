@@ -1,12 +1,10 @@
 // The run file (.wsrun): one SQLite database that stores a whole run. It is written during the run and can be opened on
 // any machine.
 #pragma once
-#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "profiling/base/failure.h"

@@ -1,6 +1,5 @@
 // Converts between the names of tracks in a trace and the numbers and words of other tools.
 #pragma once
-#include <array>
 #include <string>
 #include <string_view>
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <functional>
 #include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 

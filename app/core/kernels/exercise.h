@@ -1,7 +1,6 @@
 // Exercises: kernels to write, each with a task, a starter, hidden shapes for the check and a goal. resources/docs/exercises.md
 // describes the format of their files.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // The address of another Warpsight: "ssh://user@host:22/folder", or "pipe:COMMAND" for
 // any command that connects to one.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // after a cut, repeats open requests, and continues files where they stopped. It has its own thread.
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>

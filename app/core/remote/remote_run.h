@@ -2,7 +2,6 @@
 // counterpart of TracedTraining.
 #pragma once
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // Copies this program to another machine: the server, the libraries that are missing there, and the shipped files.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 

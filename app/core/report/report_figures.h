@@ -1,6 +1,5 @@
 // The drawings of a report, on white. No Qt.
 #pragma once
-#include <array>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // window, run files, reports and the command line share it.
 #pragma once
 #include <string>
-#include <vector>
 
 #include "engine/plan/run_spec.h"
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "engine/plan/run_spec.h"
 #include "profiling/base/file_identity.h"

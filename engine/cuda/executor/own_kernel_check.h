@@ -1,7 +1,5 @@
 // Compiles and checks a kernel that a person wrote for one op of a plan. Needs no CUDA header.
 #pragma once
-#include <functional>
-
 #include "datasets/dataset.h"
 #include "engine/own_kernels/kernel_build.h"
 #include "engine/own_kernels/kernel_check.h"

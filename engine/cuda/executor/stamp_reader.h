@@ -2,8 +2,6 @@
 // ended.
 #pragma once
 #include <array>
-#include <string>
-#include <vector>
 
 #include "engine/cuda/persistent/arguments.h"
 #include "engine/cuda/persistent/residency.h"

@@ -1,6 +1,5 @@
 // Device memory for what survives a step: master weights, 16-bit shadows, optimizer moments and the fp16 loss scale.
 #pragma once
-#include <map>
 #include <vector>
 
 #include "engine/cuda/runtime/handles.h"

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <limits>
 #include <list>
-#include <map>
 #include <set>
 #include <unordered_map>
 

@@ -3,7 +3,6 @@
 #include <cuda_runtime_api.h>
 
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 

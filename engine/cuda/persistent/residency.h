@@ -1,7 +1,6 @@
 // Decides where the weights of a network live while one kernel trains many steps. Explains with numbers why a network
 // does not fit. Needs no CUDA.
 #pragma once
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -2,7 +2,6 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 

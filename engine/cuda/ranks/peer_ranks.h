@@ -1,7 +1,5 @@
 // Ranks of one process that read and write each other's memory, over NVLink where the machine has it.
 #pragma once
-#include <string>
-
 #include "engine/cuda/ranks/rank_links.h"
 
 namespace ws::cuda {

@@ -3,8 +3,6 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
-#include <string_view>
-
 #include "engine/cuda/runtime/faults.h"
 #include "profiling/base/failure.h"
 

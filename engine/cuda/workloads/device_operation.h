@@ -1,7 +1,6 @@
 // One operation on device memory that can be enqueued on any stream, whole or in chunks.
 #pragma once
 #include <memory>
-#include <vector>
 
 #include "engine/cuda/runtime/handles.h"
 #include "engine/cuda/executor/own_kernel.h"

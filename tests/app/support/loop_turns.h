@@ -4,7 +4,6 @@
 #include <QAbstractEventDispatcher>
 #include <QObject>
 #include <algorithm>
-#include <ctime>
 
 #include "tests/support/machine.h"
 

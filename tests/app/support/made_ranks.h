@@ -1,7 +1,6 @@
 // Runs of many ranks, made of numbers that are known: as a report, and as a trace.
 #pragma once
 #include <cmath>
-#include <limits>
 #include <memory>
 
 #include "app/workspace/run.h"

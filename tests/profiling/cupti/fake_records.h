@@ -2,7 +2,6 @@
 #pragma once
 #include <cupti.h>
 
-#include <cstring>
 #include <vector>
 
 namespace ws::prof::testing {

@@ -112,11 +112,4 @@ std::vector<Case> all_cases() {
 }  // namespace
 }  // namespace ws::test
 
-int main(int argc, char** argv) {
-  try {
-    return ws::test::time_cases(argc, argv, ws::test::all_cases(), ws::test::measure);
-  } catch (const std::exception& problem) {
-    std::fprintf(stderr, "%s\n", problem.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return ws::test::time_cases(argc, argv, ws::test::all_cases, ws::test::measure); }

@@ -137,7 +137,7 @@ inline RunSpec line(int64_t points) {
 
 // The program: [OUT.json] [only: part of a case's name]. A case that fails is reported in its place.
 template <class Measure>
-int time_cases(int argc, char** argv, const std::vector<Case>& cases, Measure measure) {
+int time_cases(int argc, char** argv, std::vector<Case> (*all_cases)(), Measure measure) try {
   const std::string out = argc > 1 ? argv[1] : "", only = argc > 2 ? argv[2] : "";
   const DeviceInfo& device = device_info();
   if (!device.cuda) {
@@ -145,7 +145,7 @@ int time_cases(int argc, char** argv, const std::vector<Case>& cases, Measure me
     return 0;
   }
   Json report{{"gpu", device.name}, {"driver", device.driver}, {"cuda", device.runtime}, {"repeats", kRepeats}};
-  for (const Case& c : cases) {
+  for (const Case& c : all_cases()) {
     if (c.name.find(only) == std::string::npos) continue;
     try {
       report["cases"].push_back(measure(c));
@@ -157,6 +157,9 @@ int time_cases(int argc, char** argv, const std::vector<Case>& cases, Measure me
   }
   if (!out.empty()) std::ofstream(out) << report.dump(1) << "\n";
   return 0;
+} catch (const std::exception& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
 }
 
 }  // namespace ws::test

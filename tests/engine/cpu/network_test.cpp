@@ -134,6 +134,12 @@ std::vector<Net> all_nets() {
 
 INSTANTIATE_TEST_SUITE_P(EveryLayer, NetworkGradient, testing::ValuesIn(all_nets()));
 
+void expect_same(const TrainState& got, const TrainState& want, const Model& model) {
+  for (size_t p = 0; p < want.parameters.size(); ++p)
+    for (size_t i = 0; i < want.parameters[p].size(); ++i)
+      ASSERT_NEAR(got.parameters[p][i], want.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
+}
+
 // With relu the loss has kinks, so only equality with the unfused step can be asked for.
 TEST(Network, FusionAndAllocatorsChangeNoResult) {
   const Net c{"conv 3x3 4 | batchnorm | relu | residual(conv 3x3 4 | batchnorm | relu | conv 3x3 4 | relu) | maxpool 2 | linear 8 | "
@@ -150,9 +156,7 @@ TEST(Network, FusionAndAllocatorsChangeNoResult) {
     for (const Allocator allocator : {Allocator::Direct, Allocator::Caching, Allocator::Arena}) {
       spec.exec.fusion = fusion, spec.exec.allocator = allocator;
       const TrainState got = test::run_steps(*make_oracle(), spec, model, data, start, kNetRows, 3);
-      for (size_t p = 0; p < plain.parameters.size(); ++p)
-        for (size_t i = 0; i < plain.parameters[p].size(); ++i)
-          ASSERT_NEAR(got.parameters[p][i], plain.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
+      expect_same(got, plain, model);
     }
 }
 
@@ -184,9 +188,7 @@ TEST(Network, PlainAttentionAndPlanesEndWhereTheOtherFormEnds) {
       for (const Allocator allocator : {Allocator::Direct, Allocator::Arena}) {
         spec.exec.allocator = allocator;
         const TrainState got = test::run_steps(*make_oracle(), spec, model, data, start, kNetRows, 3);
-        for (size_t p = 0; p < want.parameters.size(); ++p)
-          for (size_t i = 0; i < want.parameters[p].size(); ++i)
-            ASSERT_NEAR(got.parameters[p][i], want.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
+        expect_same(got, want, model);
       }
     }
 }
@@ -211,9 +213,7 @@ TEST(Network, WeightGradientsTogetherChangeNoResult) {
   const Plan plan = compile(spec, model, kNetRows).plan;
   ASSERT_TRUE(std::ranges::count(plan.ops, OpKind::WeightGradients, &Op::kind) > 0);
   const TrainState got = test::run_steps(*make_oracle(), spec, model, data, start, kNetRows, 2);
-  for (size_t p = 0; p < plain.parameters.size(); ++p)
-    for (size_t i = 0; i < plain.parameters[p].size(); ++i)
-      ASSERT_NEAR(got.parameters[p][i], plain.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
+  expect_same(got, plain, model);
 }
 
 // The gradients of norms and attention sum the columns of so many rows for the biases before them.
@@ -231,9 +231,7 @@ TEST(Network, BiasGradientsOfManyRowsChangeNoResult) {
   for (const auto& [kind, outputs] : {std::pair(OpKind::LayerNormGrad, 4u), std::pair(OpKind::AttentionGrad, 2u)})
     ASSERT_TRUE(std::ranges::any_of(plan.ops, [&](const Op& op) { return op.kind == kind && op.out.size() == outputs; }));
   const TrainState got = test::run_steps(*make_oracle(), spec, model, data, start, rows, 2);
-  for (size_t p = 0; p < plain.parameters.size(); ++p)
-    for (size_t i = 0; i < plain.parameters[p].size(); ++i)
-      ASSERT_NEAR(got.parameters[p][i], plain.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
+  expect_same(got, plain, model);
 }
 
 TEST(Network, AListOfLinearLayersIsTheSameAsHiddenLayers) {

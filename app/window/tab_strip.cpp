@@ -34,13 +34,16 @@ void TabRow::reserveNote(int tab) {
   setTabText(tab, tabText(tab));  // lays the tabs out again
 }
 
-void TabRow::setNote(int tab, const QString& note) { setTabText(tab, note.isEmpty() ? nameOf(tab) : nameOf(tab) + kGap + note); }
+void TabRow::setNote(int tab, const QString& note) {
+  setTabText(tab, note.isEmpty() ? nameOf(tab) : nameOf(tab) + kGap + note);
+}
 
 QString TabRow::nameOf(int tab) const { return tabText(tab).section(kGap, 0, 0); }
 
 void TabRow::setOffered(int tab, bool offered, const QString& answers) {
   setTabToolTip(tab, offered ? answers : QStringList{answers, tr("This run has nothing for it.")}.join('\n').trimmed());
-  if (isTabEnabled(tab) != offered) setTabEnabled(tab, offered);  // Qt may choose another tab here, so only if it changes
+  if (isTabEnabled(tab) != offered)
+    setTabEnabled(tab, offered);  // Qt may choose another tab here, so only if it changes
 }
 
 QSize TabRow::tabSizeHint(int tab) const {

@@ -1,6 +1,6 @@
-// Two rows over the whole window: the groups of pages, and below them the pages of the group in front, what the page answers
-// and its pickers. Every tab keeps its place, whatever run is shown and page is in front; a page that has nothing to show is
-// grey.
+// Two rows over the whole window: the groups of pages, and below them the pages of the group in front, what the page
+// answers and its pickers. Every tab keeps its place, whatever run is shown and page is in front; a page that has
+// nothing to show is grey.
 #pragma once
 #include <QTabBar>
 #include <set>
@@ -17,9 +17,9 @@ class TabRow : public QTabBar {
   Q_OBJECT
  public:
   TabRow(const QString& style, const QString& name, QWidget* parent);
-  void reserveNote(int tab);                      // space for a number beside the name: "Insights  3"
-  void setNote(int tab, const QString& note);     // empty: none
-  QString nameOf(int tab) const;                  // without its note
+  void reserveNote(int tab);                   // space for a number beside the name: "Insights  3"
+  void setNote(int tab, const QString& note);  // empty: none
+  QString nameOf(int tab) const;               // without its note
   void setOffered(int tab, bool offered, const QString& answers);
 
  protected:
@@ -33,7 +33,7 @@ class TabStrip : public QWidget {
   Q_OBJECT
  public:
   explicit TabStrip(QWidget* parent);
-  int addPage(const Page& page);  // its group is new, or the one of the page before
+  int addPage(const Page& page);             // its group is new, or the one of the page before
   QTabBar* pages() const { return pages_; }  // all pages; the row shows the pages of the group in front
   QTabBar* groups() const { return groups_; }
   int groupOf(int page) const { return list_[static_cast<size_t>(page)].group; }
@@ -62,7 +62,7 @@ class TabStrip : public QWidget {
 
   TabRow *groups_, *pages_;
   QLabel* answers_;
-  QHBoxLayout* row_;  // of the pages
+  QHBoxLayout* row_;         // of the pages
   std::vector<Entry> list_;  // by page
   std::vector<int> last_;    // by group: the page that was in front
 };

@@ -2,6 +2,7 @@
 
 import _thread
 import atexit
+import ctypes
 import threading
 import time
 
@@ -19,6 +20,12 @@ def start(api):
     # Registered here: a program may end while the thread below begins.
     atexit.register(_stop, api)
     atexit.register(sources.Sources(api.recorder).keep)  # runs before the line above
+    # The interpreter ends a thread with pthread_exit(), which loads libgcc_s and aborts the program if it cannot: the address space may
+    # be limited. So it is loaded before there is a thread.
+    try:
+        ctypes.CDLL("libgcc_s.so.1")
+    except OSError:
+        return
     forks.starts_thread()
     _thread.start_new_thread(_run, (api,))  # not in threading.enumerate() of the program
 

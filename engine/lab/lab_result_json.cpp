@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "engine/lab/ceilings.h"
 #include "profiling/base/json_fields.h"
@@ -29,13 +30,13 @@ void list(JsonFields& f, LabPoint& p) {
   f("error", p.error), f("note", p.note);
 }
 
-json point_json(LabPoint p) {
-  json point = {{"way", info(p.way).name}};
-  JsonFields fields(point);
-  list(fields, p);
-  if (p.recorded.steps > 0)
-    point["recorded"] = {p.recorded.first_step, p.recorded.steps, p.recorded.begin_ns, p.recorded.end_ns};
-  return point;
+void list_recorded(JsonFields& f, LabPoint& p) {
+  f.numbers("recorded", {&p.recorded.first_step, &p.recorded.steps, &p.recorded.begin_ns, &p.recorded.end_ns});
+}
+
+json point_json(const LabPoint& p) {
+  json point = written(p, list, {{"way", info(p.way).name}});
+  return p.recorded.steps > 0 ? written(p, list_recorded, std::move(point)) : point;
 }
 
 json crossings_json(const LabResult& r) {
@@ -53,15 +54,10 @@ std::optional<LabPoint> read_point(const JsonInput& p) {
   const auto way = std::ranges::find(ways(), p.required("way").text(), &WayInfo::name);
   if (way == ways().end()) return {};
   for (const char* key : {"size", "median_s"}) (void)p.required(key);
-  LabPoint point;
+  auto point = read_from<LabPoint>(p, list);
   point.way = way->way;
   JsonFields fields(p);
-  list(fields, point);
-  if (const JsonInput recorded = p.at("recorded"); recorded.there()) {
-    const auto range = recorded.items();
-    if (range.size() != 4) recorded.refuse("four whole numbers");
-    point.recorded = {range[0].whole(0), range[1].whole(0), range[2].whole(0), range[3].whole(0)};
-  }
+  if (p.at("recorded").there()) list_recorded(fields, point);
   return point;
 }
 

@@ -92,24 +92,15 @@ void list(JsonFields& f, LabSpec& s) {
 }  // namespace
 
 LabSpec lab_spec_from_json(const json& given) {
-  LabSpec spec;
   const json object = without_expression(given);
   const JsonInput in(object, "lab");
-  const json known = to_json(spec);
+  const json known = to_json(LabSpec{});
   for (const auto& [key, value] : in.entries())
     if (std::ranges::find(kTexts, key) != std::end(kTexts)) value.text();
     else if (!known.contains(key)) throw Failure(value.path() + ": there is no such choice");
-  JsonFields fields(in);
-  list(fields, spec);
-  return spec;
+  return read_from<LabSpec>(in, list);
 }
 
-json to_json(const LabSpec& s) {
-  LabSpec spec = s;
-  json to;
-  JsonFields fields(to);
-  list(fields, spec);
-  return to;
-}
+json to_json(const LabSpec& spec) { return written(spec, list); }
 
 }  // namespace ws::lab

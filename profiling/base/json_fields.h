@@ -3,8 +3,10 @@
 #pragma once
 #include <cmath>
 #include <concepts>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <type_traits>
 
 #include "profiling/base/json_input.h"
 
@@ -37,6 +39,17 @@ class JsonFields {
   void real(const char* key, double& value) {
     as(key, value, [&](const JsonInput& in) { value = in.is_null() ? std::nan("") : in.number(std::nan("")); });
   }
+  // Whole numbers in one list.
+  void numbers(const char* key, std::initializer_list<int64_t*> values) {
+    nlohmann::json written = nlohmann::json::array();
+    for (const int64_t* value : values) written.push_back(*value);
+    as(key, written, [&values](const JsonInput& in) {
+      const auto items = in.items();
+      if (items.size() != values.size()) in.refuse(std::to_string(values.size()) + " whole numbers");
+      auto item = items.begin();
+      for (int64_t* value : values) *value = (item++)->whole(0);
+    });
+  }
   // Writes `written`, or calls `read` with what is there.
   template <class Read>
   void as(const char* key, const auto& written, const Read& read) {
@@ -49,5 +62,21 @@ class JsonFields {
   nlohmann::json* to_ = nullptr;
   const JsonInput* from_ = nullptr;
 };
+
+// What the list of fields writes, after what `to` has already.
+template <class Struct>
+nlohmann::json written(Struct value, void (*list)(JsonFields&, std::type_identity_t<Struct>&), nlohmann::json to = nlohmann::json::object()) {
+  JsonFields fields(to);
+  list(fields, value);
+  return to;
+}
+
+template <class Struct>
+Struct read_from(const JsonInput& in, void (*list)(JsonFields&, Struct&)) {
+  Struct value;
+  JsonFields fields(in);
+  list(fields, value);
+  return value;
+}
 
 }  // namespace ws

@@ -36,19 +36,11 @@ void list(JsonFields& f, TrialRun& r) {
   f.real("allocator_calls_per_step", r.allocator_calls_per_step);
 }
 
-json to_json(TrialRun run) {
-  json out;
-  JsonFields fields(out);
-  list(fields, run);
-  return out;
-}
+json to_json(const TrialRun& run) { return written(run, list); }
 
 TrialRun run_from_json(const JsonInput& row) {
   for (const char* key : {"trial", "repeat"}) (void)row.required(key);
-  TrialRun run;
-  JsonFields fields(row);
-  list(fields, run);
-  return run;
+  return read_from<TrialRun>(row, list);
 }
 
 // Reads the rows that a killed experiment left, without an incomplete last line. Rows without an identity are old:

@@ -172,20 +172,12 @@ void list(JsonFields& f, ShapeResult& r) {
 }  // namespace
 
 std::string to_json_line(const ShapeResult& result) {
-  ShapeResult r = result;
-  json line = {{"good", r.good()}};
-  JsonFields fields(line);
-  list(fields, r);
-  return line.dump(-1, ' ', false, json::error_handler_t::replace);
+  return written(result, list, {{"good", result.good()}}).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 ShapeResult shape_result(const std::string& json_line) {
   const json line = parse_json(json_line, "The check's line");
-  const JsonInput in(line, "The check's line");
-  ShapeResult r;
-  JsonFields fields(in);
-  list(fields, r);
-  return r;
+  return read_from<ShapeResult>(JsonInput(line, "The check's line"), list);
 }
 
 std::vector<ShapeResult> check_kernel(const KernelToCheck& kernel, const std::function<bool(const ShapeResult&)>& arrived, const CheckTimes& times,

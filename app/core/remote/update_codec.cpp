@@ -76,24 +76,14 @@ void read_epochs(std::string_view payload, std::vector<EpochResult>& epochs) {
   }
 }
 
-json to_json(const AllocatorCalls& c) { return {c.allocate, c.free, c.device_allocate, c.device_free}; }
-
-AllocatorCalls calls_of(const JsonInput& in) {
-  const auto numbers = in.items();
-  if (numbers.size() != 4) in.refuse("four numbers");
-  return {numbers[0].whole(0), numbers[1].whole(0), numbers[2].whole(0), numbers[3].whole(0)};
-}
+void list(JsonFields& f, AllocatorCalls& c) { f.numbers("calls", {&c.allocate, &c.free, &c.device_allocate, &c.device_free}); }
 
 void list(JsonFields& f, Progress& p) {
   f("epoch", p.epoch), f("epochs", p.epochs), f("step", p.step), f("steps", p.steps);
   f.real("elapsed_s", p.elapsed_s), f.real("left_s", p.left_s), f.real("samples_per_s", p.samples_per_s);
-  const MemoryUse& m = p.memory;
-  f.as("memory", json{m.used, m.reserved, m.peak, m.peak_reserved, m.parameter_bytes}, [&p](const JsonInput& in) {
-    const auto memory = in.items();
-    if (memory.size() != 5) in.refuse("five numbers");
-    p.memory = {memory[0].whole(0), memory[1].whole(0), memory[2].whole(0), memory[3].whole(0), memory[4].whole(0)};
-  });
-  f.as("calls", to_json(p.calls), [&p](const JsonInput& in) { p.calls = calls_of(in); });
+  MemoryUse& m = p.memory;
+  f.numbers("memory", {&m.used, &m.reserved, &m.peak, &m.peak_reserved, &m.parameter_bytes});
+  list(f, p.calls);
   f("paused", p.paused), f("started", p.started);
 }
 
@@ -112,7 +102,7 @@ void list(JsonFields& f, Summary& s) {
   f.real("wall_s", s.wall_s), f("prepare_s", s.prepare_s);
   f.real("us_per_step", s.us_per_step), f.real("samples_per_s", s.samples_per_s);
   f("peak_bytes", s.peak_bytes);
-  f.as("calls", to_json(s.calls), [&s](const JsonInput& in) { s.calls = calls_of(in); });
+  list(f, s.calls);
   f("device", s.device);
   f.as("spec", ws::to_json(s.spec), [&s](const JsonInput& in) {
     if (!in.there()) in.refuse("the choices of the run");
@@ -126,29 +116,13 @@ void list(JsonFields& f, prof::FollowStatus& s) {
   f("allocations", s.allocations, 0), f("dropped", s.dropped, 0), f("left_out", s.left_out, 0), f("problem", s.problem);
 }
 
-template <class Struct>
-json written(Struct value) {
-  json to = json::object();
-  JsonFields fields(to);
-  list(fields, value);
-  return to;
-}
-
-template <class Struct>
-Struct read_from(const JsonInput& in) {
-  Struct value;
-  JsonFields fields(in);
-  list(fields, value);
-  return value;
-}
-
 json news_of(const RemoteUpdate& u) {
   json out = json::object();
   for (const Change& c : u.run.changes)
     out["changes"].push_back({{"step", c.step}, {"key", c.key}, {"from", c.from}, {"to", c.to}});
   for (const RunMessage& m : u.run.messages) out["messages"].push_back({{"text", m.text}, {"problem", m.problem}});
   if (u.run.plan || u.recompiled) out["recompiled"] = true;
-  if (u.run.summary) out["summary"] = written(*u.run.summary), out["account"] = prof::to_meta(u.run.account);
+  if (u.run.summary) out["summary"] = written(*u.run.summary, list), out["account"] = prof::to_meta(u.run.account);
   if (!u.results.empty()) out["results"] = u.results;
   if (!u.files.empty()) out["files"] = u.files;
   if (u.exit_status) out["exit_status"] = *u.exit_status;
@@ -185,11 +159,11 @@ void read_news(std::string_view text, RemoteUpdate& u) {
   for (const JsonInput& change : in.at("changes").items()) read_change(change, u.run);
   for (const JsonInput& m : in.at("messages").items())
     u.run.messages.push_back({m.at("text").text(), m.at("problem").flag(false)});
-  if (const JsonInput progress = in.at("progress"); progress.there()) u.run.progress = read_from<Progress>(progress);
-  if (const JsonInput recording = in.at("recording"); recording.there()) u.recording = read_from<prof::FollowStatus>(recording);
+  if (const JsonInput progress = in.at("progress"); progress.there()) u.run.progress = read_from<Progress>(progress, list);
+  if (const JsonInput recording = in.at("recording"); recording.there()) u.recording = read_from<prof::FollowStatus>(recording, list);
   u.recompiled |= in.at("recompiled").flag(false);
   if (const JsonInput summary = in.at("summary"); summary.there()) {
-    u.run.summary = read_from<Summary>(summary);
+    u.run.summary = read_from<Summary>(summary, list);
     u.run.account = account_of(in.at("account"));
   }
   for (const JsonInput& entry : in.at("results").items()) u.results.push_back(entry.text());
@@ -213,8 +187,8 @@ std::string UpdateWriter::news(const RemoteUpdate& update) {
 
 std::string UpdateWriter::now(const RemoteUpdate& update) {
   json state = json::object();
-  if (update.run.progress) state["progress"] = written(*update.run.progress);
-  if (update.recording) state["recording"] = written(*update.recording);
+  if (update.run.progress) state["progress"] = written(*update.run.progress, list);
+  if (update.recording) state["recording"] = written(*update.recording, list);
   return state.empty() ? std::string() : frame(NewsKind::News, dumped(state));
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/json_fields.h"
 #include "tests/support/failure_text.h"
 
 namespace ws {
@@ -56,6 +57,26 @@ TEST(JsonInput, WrongTypesAndSizesNameThePath) {
   EXPECT_THAT(refusal([&] { input.at("n").number(0, 0, 1); }), HasSubstr("top.n: expected a number from 0 to 1, got -1"));
   EXPECT_EQ(refusal([&] { input.required("missing"); }), "top.missing: is missing");
   EXPECT_EQ(input.at("missing").at("deeper").text("fallback"), "fallback");
+}
+
+struct Copied {
+  std::string name;
+  int64_t first = 0, last = 0;
+};
+
+void list(JsonFields& f, Copied& c) {
+  f("name", c.name);
+  f.numbers("range", {&c.first, &c.last});
+}
+
+TEST(JsonFields, OneListWritesAndReads) {
+  const json file = written(Copied{"a", 3, 7}, list);
+  EXPECT_EQ(file.dump(), R"({"name":"a","range":[3,7]})");
+  const auto back = read_from<Copied>(JsonInput(file, "file"), list);
+  EXPECT_EQ(back.name, "a");
+  EXPECT_EQ(back.first + 10 * back.last, 73);
+  const json longer = {{"range", {1, 2, 3}}};
+  EXPECT_THAT(refusal([&] { read_from<Copied>(JsonInput(longer, "file"), list); }), HasSubstr("file.range: expected 2 whole numbers"));
 }
 
 }  // namespace

@@ -260,7 +260,7 @@ void LibraryTest::moreRunsThanLettersKeepTheirOwn() {
   again.refresh();
   QCOMPARE(again.byPath(copy)->letter, -1);
   again.setTicked(again.byPath(copy), true);
-  QCOMPARE(run_letter(again.byPath(copy)->slot), QString("AO"));
+  QCOMPARE(run_letter(again.byPath(copy)->slot), QString("AS"));
   class Badge : public QWidget {
     void paintEvent(QPaintEvent*) override {
       QPainter painter(this);

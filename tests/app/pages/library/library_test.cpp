@@ -264,7 +264,7 @@ void LibraryTest::moreRunsThanLettersKeepTheirOwn() {
   class Badge : public QWidget {
     void paintEvent(QPaintEvent*) override {
       QPainter painter(this);
-      draw_badge(painter, {4, 4, 15, 15}, 26 * 22 + 22);  // "WW"
+      draw_badge(painter, {4, 4, 15, 15}, 24 * 21 + 20);  // "WW"
     }
   } badge;
   badge.resize(40, 24);

@@ -26,7 +26,7 @@ bool is_work(SpanKind kind) {
 
 }  // namespace
 
-QColor rank_wait_colour() { return mixed(theme().of(Meaning::Communication), theme().base, 0.35); }
+QColor rank_wait_colour() { return part_colour({Meaning::Communication, PartKind::RankWait}); }
 
 QColor span_colour(const prof::Trace& trace, const prof::Track& track, const prof::Span& span, Meaning meaning) {
   constexpr int kDeepestPhase = 1;  // deeper ranges are modules: their names say more

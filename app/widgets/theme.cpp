@@ -353,7 +353,7 @@ void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill) {
 
 // Forward and backward are shades of computation; waiting for data is what one should see first.
 QColor part_colour(const prof::PartId& part) {
-  constexpr double kForward = 0.75, kBackward = 0.4, kOther = 0.5;
+  constexpr double kForward = 0.75, kBackward = 0.4, kOther = 0.5, kRankWait = 0.35;
   const Theme& t = theme();
   switch (part.kind) {
     case prof::PartKind::HostForward:
@@ -365,7 +365,7 @@ QColor part_colour(const prof::PartId& part) {
     case prof::PartKind::HostOther:
       return mixed(t.of(prof::Meaning::Sync), t.base, kOther);
     case prof::PartKind::RankWait:
-      return mixed(t.of(prof::Meaning::Communication), t.base, kOther);
+      return mixed(t.of(prof::Meaning::Communication), t.base, kRankWait);
     default:
       return t.of(part.meaning);
   }

@@ -28,7 +28,11 @@ std::string program_of(const Run& run) {
   return program_of(words);
 }
 
-prof::StepSample sample_of(const Run& run) { return steps_of(run).sample(); }
+prof::StepSample sample_of(const Run& run) {
+  prof::StepSample sample = steps_of(run).sample();
+  prof::scale_median(sample, run.step_time.us.value);
+  return sample;
+}
 
 prof::StepCauses causes_of(const Run& run, size_t most_spans) {
   return prof::step_causes(run.trace, {.steps_per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .own_training = run.hasChoices(), .step_us = run.step_time.us, .most_spans = most_spans});

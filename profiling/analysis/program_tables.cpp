@@ -133,7 +133,7 @@ void add_collective(OwnTimes& own, const CollectiveWaits& waits, const Track& tr
     times.other_ns += ns, times.kernels += kernels;
   };
   if (!parts) return add(kCollectives, static_cast<TimeNs>(span.duration), 1);
-  add(std::string(kCollectives) + ".waits for ranks", parts->wait, 0);
+  add(std::string(kCollectives) + ".waits for a rank", parts->wait, 0);
   add(std::string(kCollectives) + ".transfers", static_cast<TimeNs>(span.duration) - parts->wait, 1);
 }
 

@@ -325,7 +325,7 @@ const char* part_name(const PartId& part) {
     case PartKind::NotRecorded:
       return "not recorded";
     case PartKind::RankWait:
-      return "waits for ranks";
+      return "waits for a rank";
     case PartKind::OfMeaning:
       break;
   }

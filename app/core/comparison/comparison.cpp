@@ -14,10 +14,8 @@ namespace {
 std::vector<ComparedMeasure> compared_measures(const ComparedRun& a, const ComparedRun& b) {
   const std::vector<Measures> both = measures_of(std::vector{&a, &b});
   std::vector<ComparedMeasure> all;
-  for (size_t i = 0; i < both[0].size(); ++i) {
-    all.push_back({both[0][i], both[1][i], compared_delta(a.choices(), b.choices(), both[0][i], both[1][i])});
-    if (other_program(a, b)) all.back().delta.verdict = Verdict::Neutral;
-  }
+  for (size_t i = 0; i < both[0].size(); ++i)
+    all.push_back({both[0][i], both[1][i], compared_delta(a, b, both[0][i], both[1][i])});
   return all;
 }
 
@@ -59,9 +57,9 @@ const ComparedMeasure& Comparison::of(MeasureKind kind) const {
   return *std::ranges::find(measures, kind, [](const ComparedMeasure& m) { return m.a.kind; });
 }
 
-MeasureDelta compared_delta(const RunSpec* a, const RunSpec* b, const MeasureValue& of_a, const MeasureValue& of_b) {
+MeasureDelta compared_delta(const ComparedRun& a, const ComparedRun& b, const MeasureValue& of_a, const MeasureValue& of_b) {
   MeasureDelta delta = delta_of(of_a, of_b);
-  if (!can_be_better(a, b, of_a.kind)) delta.verdict = Verdict::Neutral;
+  if (other_program(a, b) || !can_be_better(a.choices(), b.choices(), of_a.kind)) delta.verdict = Verdict::Neutral;
   return delta;
 }
 

@@ -51,8 +51,8 @@ Comparison compare(const ComparedRun& baseline, const ComparedRun& candidate);
 std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b, const std::string& name_a = "the baseline",
                                      const std::string& name_b = "the candidate");
 // Like delta_of(), without a verdict where the runs do different work: other data have other losses, and a step of another
-// batch is no faster or slower.
-MeasureDelta compared_delta(const RunSpec* a, const RunSpec* b, const MeasureValue& of_a, const MeasureValue& of_b);
+// batch or of a different program is no faster or slower.
+MeasureDelta compared_delta(const ComparedRun& a, const ComparedRun& b, const MeasureValue& of_a, const MeasureValue& of_b);
 // True if the difference between both can be split into causes.
 bool splits_compare(const ComparedRun& a, const ComparedRun& b);
 // A step of the candidate takes longer than a step of the baseline by more than a limit, or shorter, or neither.

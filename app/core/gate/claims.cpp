@@ -104,7 +104,7 @@ struct NamedFunction {
   std::string_view name, text;
 };
 constexpr NamedFunction kFunctions[] = {
-    {"share", "share of the median step: share(communication), share(waits for ranks), share(launch gaps); of an op, of the mean step: share(fc1)"},
+    {"share", "share of the median step: share(communication), share(waits for a rank), share(launch gaps); of an op, of the mean step: share(fc1)"},
     {"time", "mean time of an op, module, line or kernel in a step: time(fc1), time(*gemm*)"},
     {"count", "how often it runs in a step: count(fc1)"},
     {"path", "share of the critical path: path(launch calls)"},
@@ -190,7 +190,7 @@ struct ClaimChecker::Figures {
   }
 
   // A part of the split of the median step is there in each run, though it may be 0. A meaning has all its parts: communication
-  // has its waits for ranks.
+  // has its wait for a rank.
   Figure share(const std::string& name) const {
     const prof::Breakdown& parts = compared.sample.median_parts;
     if (parts.wall() <= 0) return {kUnknown, 0, Unit::Share, place, "the run has no traced step"};

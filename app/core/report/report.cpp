@@ -34,7 +34,7 @@ std::string runs_caption(const std::vector<ReportRun>& runs) {
 constexpr size_t kMostOps = 12;  // ops with a bar of their own
 
 MeasureDelta delta(const ReportRun& a, const ReportRun& b, MeasureKind kind) {
-  return compared_delta(a.run.choices(), b.run.choices(), measure(measures_of(a.run), kind),
+  return compared_delta(a.run, b.run, measure(measures_of(a.run), kind),
                         measure(measures_of(b.run), kind));
 }
 

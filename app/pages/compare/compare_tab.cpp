@@ -199,7 +199,8 @@ void CompareTab::showHost() {
   prof::CountedSteps counted[2];
   for (size_t i = 0; i < 2 && compared_.pair(); ++i) {
     const Run& run = i == 0 ? *baseline_ : *candidate_;
-    counted[i] = prof::counted_steps(sample_of(run));
+    if (!prof::has_samples(run.trace)) continue;
+    counted[i] = prof::counted_steps(samples_.of(&run)->sample);
     stacks[i] = prof::without_waits(prof::host_stacks(run.trace, {.ranges = counted[i].stretches})).stacks;
   }
   views_->setPageVisible(host_page_, !stacks[0].empty() || !stacks[1].empty());
@@ -213,8 +214,9 @@ void CompareTab::showLaunches() {
   prof::CountedSteps counted[2];
   for (size_t i = 0; i < 2 && compared_.pair(); ++i) {
     const Run& run = i == 0 ? *baseline_ : *candidate_;
-    counted[i] = prof::counted_steps(sample_of(run));
-    if (prof::has_launch_stacks(run.trace)) stacks[i] = prof::launch_stacks(run.trace, counted[i].stretches);
+    if (!prof::has_launch_stacks(run.trace)) continue;
+    counted[i] = prof::counted_steps(samples_.of(&run)->sample);
+    stacks[i] = prof::launch_stacks(run.trace, counted[i].stretches);
   }
   views_->setPageVisible(launches_page_, !stacks[0].empty() || !stacks[1].empty());
   if (stacks[0].empty() || stacks[1].empty()) return launches_->setTree({});

@@ -85,7 +85,7 @@ int widest_number(const QTableWidget& table, int column) {
 }
 
 MeasureDelta delta_from_first(const ComparedRuns& compared, size_t run, const MeasureValue& first, const MeasureValue& other) {
-  return compared_delta(compared.figures.front()->choices(), compared.figures[run]->choices(), first, other);
+  return compared_delta(*compared.figures.front(), *compared.figures[run], first, other);
 }
 
 void add_section(QTableWidget& table, const QString& name) {

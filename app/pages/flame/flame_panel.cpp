@@ -122,7 +122,10 @@ std::optional<TimeRange> FlamePanel::selected() const {
 
 prof::CountedSteps FlamePanel::counted() const {
   if (const auto part = selected()) return {.stretches = {*part}, .text = tr("the selected range").toStdString()};
-  return time() == FlameTime::Host ? prof::CountedSteps{.text = tr("the whole run").toStdString()} : prof::counted_steps(sample_of(*run_));
+  const prof::CountedSteps counted = time() == FlameTime::Host ? prof::CountedSteps() : prof::counted_steps(sample_of(*run_));
+  if (counted.steps > 0) return counted;
+  if (time() == FlameTime::InSteps) return {.stretches = {marked_steps(run_->trace)}, .text = tr("the steps").toStdString()};  // none is complete
+  return {.text = tr("the whole run").toStdString()};
 }
 
 prof::WorkingStacks FlamePanel::stacks() const {

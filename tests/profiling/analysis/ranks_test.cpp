@@ -764,11 +764,11 @@ TEST(Ranks, ALateRankMakesOtherRanksWaitAndNotCommunicate) {
     return us;
   };
   auto both = parts_of_step(made.joined());
-  EXPECT_NEAR(both["waits for ranks"], 1000, 20);
+  EXPECT_NEAR(both["waits for a rank"], 1000, 20);
   EXPECT_NEAR(both["communication"], 2 * 158 - 101 - 1, 20) << "what the backward pass does not hide";
   auto alone = parts_of_step(made.apart()[0]);
-  EXPECT_EQ(alone.count("waits for ranks"), 0u) << "who comes late is not known";
-  EXPECT_NEAR(alone["communication"], both["communication"] + both["waits for ranks"], 20);
+  EXPECT_EQ(alone.count("waits for a rank"), 0u) << "who comes late is not known";
+  EXPECT_NEAR(alone["communication"], both["communication"] + both["waits for a rank"], 20);
 }
 
 TEST(Ranks, GpuBusyIsOfTheRankWhoseStepsStandForTheRun) {

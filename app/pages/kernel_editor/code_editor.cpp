@@ -20,7 +20,7 @@ constexpr int kNumbers = 0, kFolds = 2, kWave = 8;      // margins and an indica
 constexpr int kErrorStyle = 40, kWarningStyle = 41;  // the lexer has styles below and from 64 on
 constexpr double kCodePx = 12.5;
 
-// CUDA, and PTX, whose comments, numbers and braces are those of C.
+// CUDA, and PTX: its comments, numbers and braces look as in C.
 class KernelLexer final : public QsciLexerCPP {
  public:
   KernelLexer(QObject* parent, bool is_ptx) : QsciLexerCPP(parent), is_ptx_(is_ptx) {}

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace ws::prof {
-namespace {
+namespace recording_gate {  // a name: its using enum must not reach the other sources of this program
 
 constexpr GateSetting kTraining{.gpu = true}, kProgram{.gpu = true, .program_ranges = true, .nvtx = true},
     kClock{.gpu = true, .program_ranges = true, .by_clock = true}, kWindows{.gpu = true, .nvtx = true, .node_windows = true},
@@ -275,5 +275,5 @@ TEST_F(Gate, ALevelThatWaitsDoesNotOutliveTheEnd) {
   EXPECT_EQ(log.take(), "");
 }
 
-}  // namespace
+}  // namespace recording_gate
 }  // namespace ws::prof

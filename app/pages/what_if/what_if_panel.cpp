@@ -337,8 +337,8 @@ void WhatIfPanel::fillPrediction() {
   } else {
     predicted_->setText(result_ ? tr("measured %1").arg(step_time_text(result_->measured_us.value)) : QString());
   }
-  const QString how = tr("An edit takes time away from the measured step, and the page predicts what is left. Prove it trains with the choices "
-                         "that do the edit, and shows how far the prediction was off.");
+  const QString how = tr("An edit takes time away from the measured step. The page predicts what is left. Prove it trains both and shows how far "
+                         "the prediction was off.");
   if (!any && proof_->text().isEmpty()) proof_->setText(how);
   if (any && proof_->text() == how) proof_->clear();
   const QString why = whyNotProved();

@@ -127,7 +127,8 @@ def the_top_and_the_curves_are_there(chromium, file):
     about = json.loads(run("sql", file, "select device, created, spec from runs", "--json"))["rows"][0]
     top = chromium.ask("document.querySelector('header.top').textContent")
     assert about[0] in top and chromium.ask(f"dateText({json.dumps(about[1])})") in top, top
-    assert chromium.ask("document.querySelector('h1').textContent") == as_json("stats", file, "--by", "cause")["insights"][0]["headline"]
+    first = as_json("stats", file, "--by", "cause")["insights"][0]["headline"]
+    assert chromium.ask("document.querySelector('h1').textContent") == first[0].upper() + first[1:]
     chips = chromium.ask("[...document.querySelectorAll('.choices .choice')].map(chip => chip.textContent).join(' ')")
     assert "allocator" in chips and "direct" in chips, chips
     losses = json.loads(run("sql", file, "select loss from losses where \"of\" = 'train' order by step", "--json"))["rows"]

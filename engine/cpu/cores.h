@@ -29,18 +29,19 @@ void share_range(int64_t size, int64_t least, const Work& work) {
   share_out(pieces, [&](int64_t i) { work(size * i / pieces, size * (i + 1) / pieces); });
 }
 
-constexpr int64_t kLeastValues = 1 << 15;  // of an op that does little with each
+constexpr int64_t kLeastValues = 1 << 17;  // of an op that does little with each
 // The rows of a matrix that are worth a piece.
 inline int64_t least_rows(int64_t cols) { return std::max<int64_t>(1, kLeastValues / std::max<int64_t>(1, cols)); }
 
-// Adds up sum(first row, end, sums) over blocks of rows that do not depend on the number of cores, so neither do the bits.
+// Sums columns: add(first row, end, sums) over blocks of rows that do not depend on the number of cores, so neither do the bits.
 template <class Sum, class Add>
-std::vector<Sum> share_sums(int64_t rows, int64_t cols, const Add& add) {
-  const int64_t blocks = std::clamp<int64_t>(rows * cols / kLeastValues, 1, 16);
+void share_sums(int64_t rows, int64_t cols, Sum* out, const Add& add) {
+  const int64_t blocks = std::clamp<int64_t>(rows * cols / (kLeastValues / 4), 1, 16);
+  std::fill_n(out, cols, Sum(0));
+  if (blocks == 1) return add(int64_t{0}, rows, out);
   std::vector<Sum> sums(static_cast<size_t>(blocks * cols));
   share_out(blocks, [&](int64_t i) { add(rows * i / blocks, rows * (i + 1) / blocks, sums.data() + i * cols); });
-  for (int64_t i = cols; i < blocks * cols; ++i) sums[static_cast<size_t>(i % cols)] += sums[static_cast<size_t>(i)];
-  return sums;
+  for (int64_t i = 0; i < blocks * cols; ++i) out[i % cols] += sums[static_cast<size_t>(i)];
 }
 
 // Memory of this thread that lasts until the next call for the same type.

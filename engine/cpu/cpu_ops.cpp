@@ -95,7 +95,7 @@ struct Blocks {
 };
 
 Blocks blocks_of(int64_t m, int64_t n, int64_t k) {
-  constexpr double kLeastWork = 2e6;  // operations of a block
+  constexpr double kLeastWork = 8e6;  // operations of a block: to wake a thread takes some ten microseconds
   constexpr int64_t kLeastSide = 16;
   Blocks blocks;
   const double worth = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / kLeastWork;
@@ -266,11 +266,10 @@ void column_sum(Matrix<Real> a, Matrix<Real> out) {
     out.data[0] = static_cast<Real>(sum);
     return;
   }
-  const auto sums = share_sums<Real>(a.rows, a.cols, [=](int64_t first, int64_t end, Real* to) {
+  share_sums(a.rows, a.cols, out.data, [=](int64_t first, int64_t end, Real* to) {
     for (int64_t r = first; r < end; ++r)
       for (int64_t j = 0; j < a.cols; ++j) to[j] += a.row(r)[j];
   });
-  std::copy_n(sums.begin(), a.cols, out.data);
 }
 
 template <class Real>
@@ -292,43 +291,66 @@ void scale(Real factor, Matrix<Real> a) {
 
 namespace {
 
+// What an update does to each weight. Taken by value: a reference to a number of the same type as the weights would keep its loop
+// from being vectorised.
 template <class Real>
-void adam(const Hyper& h, Real decay, Matrix<Real> w, Matrix<Real> gradient, Real* m, Real* v) {
-  const auto updates = static_cast<double>(h.updates);
-  const Real b1 = static_cast<Real>(h.beta1), b2 = static_cast<Real>(h.beta2), eps = static_cast<Real>(h.epsilon);
-  const Real step = static_cast<Real>(h.lr / (1 - std::pow(h.beta1, updates)));
-  const Real root = static_cast<Real>(1 / std::sqrt(1 - std::pow(h.beta2, updates)));
-  const Real unscale = static_cast<Real>(h.unscale);
-  const bool decoupled = h.kind == Optimizer::AdamW;
-  const Real keeps = decoupled ? 1 - static_cast<Real>(h.lr) * decay : Real(1), added = decoupled ? Real(0) : decay;
-  share_range(w.size(), kLeastValues, [=](int64_t first, int64_t end) {
-    for (int64_t i = first; i < end; ++i) {
-      const Real g = gradient.data[i] * unscale + added * w.data[i];
-      w.data[i] *= keeps;
-      m[i] = b1 * m[i] + (1 - b1) * g;
-      v[i] = b2 * v[i] + (1 - b2) * g * g;
-      w.data[i] -= step * m[i] / (std::sqrt(v[i]) * root + eps);
+struct Rule {
+  Real lr, decay, unscale, momentum;
+  bool nesterov;
+
+  void plain(Real* w, const Real* gradient, int64_t count) const {
+    const Rule rule = *this;
+    for (int64_t i = 0; i < count; ++i) w[i] -= rule.lr * (gradient[i] * rule.unscale + rule.decay * w[i]);
+  }
+  void with_momentum(Real* w, const Real* gradient, Real* m, int64_t count) const {
+    const Rule rule = *this;
+    for (int64_t i = 0; i < count; ++i) {
+      const Real g = gradient[i] * rule.unscale + rule.decay * w[i];
+      m[i] = rule.momentum * m[i] + g;
+      w[i] -= rule.lr * (rule.nesterov ? g + rule.momentum * m[i] : m[i]);
     }
-  });
-}
+  }
+};
+
+template <class Real>
+struct AdamRule {
+  AdamRule(const Hyper& h, Real decay)
+      : b1(static_cast<Real>(h.beta1)),
+        b2(static_cast<Real>(h.beta2)),
+        epsilon(static_cast<Real>(h.epsilon)),
+        step(static_cast<Real>(h.lr / (1 - std::pow(h.beta1, static_cast<double>(h.updates))))),
+        root(static_cast<Real>(1 / std::sqrt(1 - std::pow(h.beta2, static_cast<double>(h.updates))))),
+        unscale(static_cast<Real>(h.unscale)),
+        keeps(h.kind == Optimizer::AdamW ? 1 - static_cast<Real>(h.lr) * decay : Real(1)),
+        added(h.kind == Optimizer::AdamW ? Real(0) : decay) {}
+
+  void operator()(Real* w, const Real* gradient, Real* m, Real* v, int64_t count) const {
+    const AdamRule rule = *this;
+    for (int64_t i = 0; i < count; ++i) {
+      const Real g = gradient[i] * rule.unscale + rule.added * w[i];
+      w[i] *= rule.keeps;
+      m[i] = rule.b1 * m[i] + (1 - rule.b1) * g;
+      v[i] = rule.b2 * v[i] + (1 - rule.b2) * g * g;
+      w[i] -= rule.step * m[i] / (std::sqrt(v[i]) * rule.root + rule.epsilon);
+    }
+  }
+
+  Real b1, b2, epsilon, step, root, unscale, keeps, added;
+};
 
 }  // namespace
 
 template <class Real>
 void update(const Hyper& h, bool decays, Matrix<Real> w, Matrix<Real> gradient, Real* m, Real* v) {
   const Real decay = decays ? static_cast<Real>(h.weight_decay) : Real(0);
-  const Real lr = static_cast<Real>(h.lr), unscale = static_cast<Real>(h.unscale), mu = static_cast<Real>(h.momentum);
-  if (is_adam(h.kind)) return adam(h, decay, w, gradient, m, v);
-  const bool is_plain = h.kind == Optimizer::Sgd, nesterov = h.nesterov;
-  share_range(w.size(), kLeastValues, [=](int64_t first, int64_t end) {
-    if (is_plain)
-      for (int64_t i = first; i < end; ++i) w.data[i] -= lr * (gradient.data[i] * unscale + decay * w.data[i]);
-    else
-      for (int64_t i = first; i < end; ++i) {
-        const Real g = gradient.data[i] * unscale + decay * w.data[i];
-        m[i] = mu * m[i] + g;
-        w.data[i] -= lr * (nesterov ? g + mu * m[i] : m[i]);
-      }
+  Real *const to = w.data, *const from = gradient.data;
+  if (is_adam(h.kind)) {
+    const AdamRule<Real> adam(h, decay);
+    return share_range(w.size(), kLeastValues, [&](int64_t i, int64_t end) { adam(to + i, from + i, m + i, v + i, end - i); });
+  }
+  const Rule<Real> rule{static_cast<Real>(h.lr), decay, static_cast<Real>(h.unscale), static_cast<Real>(h.momentum), h.nesterov};
+  share_range(w.size(), kLeastValues, [&](int64_t i, int64_t end) {
+    h.kind == Optimizer::Sgd ? rule.plain(to + i, from + i, end - i) : rule.with_momentum(to + i, from + i, m + i, end - i);
   });
 }
 

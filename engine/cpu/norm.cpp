@@ -20,10 +20,12 @@ Matrix<Real> columns(Matrix<Real> x, int64_t cols) {
 // Sums f(row, column) over the rows, in double.
 template <class F>
 std::vector<double> column_sums(int64_t rows, int64_t cols, const F& f) {
-  return share_sums<double>(rows, cols, [&](int64_t first, int64_t end, double* sums) {
+  std::vector<double> sums(static_cast<size_t>(cols));
+  share_sums(rows, cols, sums.data(), [&](int64_t first, int64_t end, double* to) {
     for (int64_t r = first; r < end; ++r)
-      for (int64_t j = 0; j < cols; ++j) sums[j] += static_cast<double>(f(r, j));
+      for (int64_t j = 0; j < cols; ++j) to[j] += static_cast<double>(f(r, j));
   });
+  return sums;
 }
 
 template <class Work>

@@ -62,10 +62,12 @@ TEST(Cores, SumsDoNotDependOnTheNumberOfCores) {
   std::vector<float> values(static_cast<size_t>(rows * cols));
   for (size_t i = 0; i < values.size(); ++i) values[i] = 1.0f / static_cast<float>(i + 1);
   const auto sum = [&] {
-    return share_sums<float>(rows, cols, [&](int64_t first, int64_t end, float* to) {
+    std::vector<float> sums(static_cast<size_t>(cols));
+    share_sums(rows, cols, sums.data(), [&](int64_t first, int64_t end, float* to) {
       for (int64_t r = first; r < end; ++r)
         for (int64_t j = 0; j < cols; ++j) to[j] += values[static_cast<size_t>(r * cols + j)];
     });
+    return sums;
   };
   const auto all = sum();
   keep_to_one_core(true);

@@ -95,7 +95,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
       for (size_t i = 0; i < row.us.size(); ++i) table.rows.front().us[i] += row.us[i];
       continue;
     }
-    if (merged && computes(meaning)) row.name = QObject::tr("kernels");
+    if (merged && computes(meaning)) row.name = QObject::tr("computing");
     table.rows.push_back(std::move(row));
   }
   // Kernels of one kind keep their name.

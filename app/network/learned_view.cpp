@@ -245,8 +245,9 @@ void LearnedView::paintPlane(QPainter& painter, QRectF area) {
   const double radius = std::clamp(std::min(area.width(), area.height()) / 70, 1.2, 3.0);
   const auto most = std::clamp<int64_t>(std::llround(area.width() * area.height() / kPixelsOfPoint), 100, kMostPoints);
   const int64_t step = std::max<int64_t>(1, data_->train.rows / most);
-  for (int64_t row = 0; row < data_->train.rows; row += step) {
-    const auto i = static_cast<size_t>(row);
+  // Classes often take turns in the data: a fixed stride could meet one of them only.
+  for (int64_t row = 0, drawn = 0; row < data_->train.rows; row += step, ++drawn) {
+    const auto i = static_cast<size_t>(std::min(row + drawn * 7919 % step, data_->train.rows - 1));
     const QPointF place =
         line ? at(data_->train.x[i], data_->train.targets[i]) : at(data_->train.x[i * 2], data_->train.x[i * 2 + 1]);
     painter.setPen(radius < 2 ? QPen(Qt::NoPen) : QPen(t.base, 0.8));

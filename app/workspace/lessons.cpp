@@ -75,7 +75,7 @@ int answer_below(double value, std::initializer_list<double> limits) {
   return static_cast<int>(std::ranges::find_if(limits, [value](double limit) { return value < limit; }) - limits.begin());
 }
 
-int allocation_right(const Runs& runs) { return answer_below(ratio(runs), {1.1, 2}); }
+int allocation_right(const Runs& runs) { return answer_below(ratio(runs), {1.2, 4}); }
 
 StartRequest allocation_next(bool cuda) {
   RunSpec spec = allocating(cuda, Allocator::Arena);
@@ -206,7 +206,7 @@ const std::vector<Lesson>& all_lessons() {
       {"allocation", QObject::tr("What an allocation costs"),
        QObject::tr("The same network twice: an [allocation] around every buffer, then one planned block. Look for red."),
        QObject::tr("How much longer does a step take with the allocations?"),
-       {QObject::tr("hardly any longer"), QObject::tr("up to 2×"), QObject::tr("more than 2×")},
+       {QObject::tr("hardly any longer"), QObject::tr("1.2× to 4×"), QObject::tr("more than 4×")},
        true, {"mnist-direct", "mnist-arena"}, allocation, allocation_conclusion, allocation_right, allocation_next},
       {"hidden", QObject::tr("What a hidden layer does"),
        QObject::tr("Two spirals in the plane, without and with [hidden layers]. Watch the boundary bend as it trains."),

@@ -175,13 +175,21 @@ std::vector<MemoryAccount> memory_accounts(const Trace& trace, GroupBy by, size_
   return accounts;
 }
 
-double counter_peak(const Trace& trace, const std::string& name) {
-  double most = 0;
-  for (const CounterTrack& track : trace.counters())
-    if (track.name == name)
-      for (const CounterPoint& point : track.points) most = std::max(most, point.value);
-  return most;
+namespace {
+
+// "device memory used, at most: 2.16 GiB", for each rank that has the counter.
+std::string counter_peaks(const Trace& trace, std::string_view name) {
+  std::string text;
+  for (const CounterTrack& track : trace.counters()) {
+    if (track.name != name && !track.name.ends_with(" · " + std::string(name))) continue;
+    double most = 0;
+    for (const CounterPoint& point : track.points) most = std::max(most, point.value);
+    if (most > 0) text += track.name + ", at most: " + bytes_text(most) + "\n";
+  }
+  return text;
 }
+
+}  // namespace
 
 std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& accounts) {
   std::string text;
@@ -196,9 +204,7 @@ std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& ac
   }
   static constexpr const char* kCounters[] = {"memory used", "memory reserved", "pool used", "pool reserved",
                                               "device memory used"};
-  for (const char* name : kCounters)
-    if (const double most = counter_peak(trace, name); most > 0)
-      text += std::string(name) + ", at most: " + bytes_text(most) + "\n";
+  for (const char* name : kCounters) text += counter_peaks(trace, name);
   if (!accounts.empty())
     text += "Fragmented: 1 - the largest free piece / all that is free, when most was live, and at worst.\n";
   for (const MemoryAccount& account : accounts) text += plan_text(account) + gap_text(account);

@@ -60,8 +60,6 @@ struct MemoryAccount {
 
 // The program's allocators come first, the driver last. Examines at most `moments` moments per allocator.
 std::vector<MemoryAccount> memory_accounts(const Trace& trace, GroupBy by = GroupBy::Name, size_t moments = kMemoryMoments);
-// Maximum of a counter of the trace, in its unit; 0 if there is no such counter.
-double counter_peak(const Trace& trace, const std::string& name);
 
 // Empty if there are no accounts.
 std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& accounts);

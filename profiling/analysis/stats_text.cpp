@@ -175,6 +175,7 @@ std::string to_text(const TraceStats& s, const std::vector<std::string>& columns
     if (count > 0) add(what, count, amount, unit);
   };
   add("steps", s.steps, 0, "");
+  if (s.ranks > 1) text += formatted("ranks{:20}   kernels, copies and calls of all of them; allocations and memory of the first\n", s.ranks);
   add_some("kernels", s.kernels, static_cast<double>(s.kernel_ns) * 1e-6, "ms");
   add_some("graphs", s.graphs, static_cast<double>(s.graph_ns) * 1e-6, "ms   each recorded as a whole");
   add_some("copies", s.copies, static_cast<double>(s.copied_bytes) * 1e-6, "MB");

@@ -172,6 +172,10 @@ uint64_t peak_memory(const RunData& run) { return run.summary.peak_bytes > 0 ? r
 TraceStats run_stats(const RunData& run, GroupBy by) {
   TraceStats stats = trace_stats(run.trace, by);
   stats.problems = run.problems;
+  std::unordered_set<int> ranks;
+  for (const Track& track : run.trace.tracks())
+    if (track.rank >= 0) ranks.insert(track.rank);
+  stats.ranks = std::max<size_t>(1, ranks.size());
   // One graph launch marks several steps as one.
   stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));
   if (const auto limits = card_of(run.summary).limits) add_occupancy(stats.by_name, *limits);

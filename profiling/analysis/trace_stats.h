@@ -36,6 +36,7 @@ struct TraceStats {
   std::vector<MemoryAccount> memory;
   std::string memory_tables;  // the accounts as text, with the counters of the pools
   std::string call_tables;
+  size_t ranks = 1;
   std::vector<std::string> problems;  // parts of the file that could not be read
 };
 TraceStats trace_stats(const Trace& trace, GroupBy by = GroupBy::Name);  // `by`: the grouping of by_name and cpu_ops

@@ -72,6 +72,7 @@ std::string figure_text(const Figure& figure) {
 struct NamedMeasure {
   std::string_view name, text;
   MeasureKind kind;
+  std::string_view of = {};  // what it is taken from, if not from the measured steps
 };
 // The first name of each is the one that the help shows.
 constexpr NamedMeasure kMeasures[] = {
@@ -83,22 +84,22 @@ constexpr NamedMeasure kMeasures[] = {
     {"p99 step", "99th percentile", MeasureKind::StepP99},
     {"mean step", "mean of the measured steps, without pauses", MeasureKind::SampleMean},
     {"throughput", "samples a second, of runs whose batch is known", MeasureKind::Throughput},
-    {"training time", "from the first to the last step", MeasureKind::TrainingTime},
+    {"training time", "of the training with its tests; of a recorded program from its start to its end", MeasureKind::TrainingTime, "the whole run"},
     {"kernels per step", "kernels of the GPU", MeasureKind::Kernels},
     {"allocations per step", "blocks of the program's allocator; of the driver if it has none", MeasureKind::Allocations},
     {"driver allocations per step", "blocks of the driver: cudaMalloc and similar calls", MeasureKind::DriverAllocations},
-    {"allocator calls per step", "allocations and frees of the driver, over the whole run", MeasureKind::DriverCalls},
+    {"allocator calls per step", "allocations and frees of the driver, over the whole run", MeasureKind::DriverCalls, "the whole run"},
     {"gpu busy", "share of the median step in which a kernel or a copy ran", MeasureKind::Busy},
     {"launch delay", "median time from a call to its kernel", MeasureKind::LaunchDelay},
     {"hidden copies", "share of the copies beside kernels", MeasureKind::HiddenCopies},
-    {"tracing cost", "what recording costs, as a share of a step", MeasureKind::TracingCost},
-    {"rank wait", "wait for the last rank in a step", MeasureKind::RankWait},
-    {"exposed transfer", "transfers between ranks beside no computation", MeasureKind::ExposedTransfer},
-    {"bus bandwidth", "of the collective that takes most time", MeasureKind::BusBandwidth},
-    {"peak memory", "greatest memory in use", MeasureKind::PeakMemory},
-    {"first loss", "loss of the first step", MeasureKind::FirstLoss},
-    {"test loss", "of the last test", MeasureKind::TestLoss},
-    {"test accuracy", "of the last test", MeasureKind::TestAccuracy},
+    {"tracing cost", "what recording costs, as a share of a step", MeasureKind::TracingCost, "the whole run"},
+    {"rank wait", "wait for the last rank in a step, mean of all ranks", MeasureKind::RankWait, "all ranks"},
+    {"exposed transfer", "transfers between ranks beside no computation, mean of all ranks", MeasureKind::ExposedTransfer, "all ranks"},
+    {"bus bandwidth", "of the collective that takes most time", MeasureKind::BusBandwidth, "all ranks"},
+    {"peak memory", "greatest memory in use", MeasureKind::PeakMemory, "the whole run"},
+    {"first loss", "loss of the first step", MeasureKind::FirstLoss, "the first step"},
+    {"test loss", "of the last test", MeasureKind::TestLoss, "the last test"},
+    {"test accuracy", "of the last test", MeasureKind::TestAccuracy, "the last test"},
 };
 struct NamedFunction {
   std::string_view name, text;
@@ -141,20 +142,20 @@ struct ClaimChecker::Figures {
   explicit Figures(const prof::RunData& data) : run(data), compared(compared_run(data)), measures(measures_of(compared)) {
     const prof::StepWindowNs row = compared.sample.row;
     place = compared.sample.parts.steps > 0 && !compared.one_step ? prof::of_steps(compared.sample) : "the whole run";
-    if (row.end > row.begin) place += formatted(", of them {:.3f} to {:.3f} s", static_cast<double>(row.begin) * 1e-9, static_cast<double>(row.end) * 1e-9);
+    if (row.end > row.begin) place += formatted(", at {:.3f} to {:.3f} s", static_cast<double>(row.begin) * 1e-9, static_cast<double>(row.end) * 1e-9);
   }
 
-  Figure measured(MeasureKind kind, std::string_view name) const {
-    const MeasureValue& value = measure(measures, kind);
+  Figure measured(const NamedMeasure& known) const {
+    const MeasureValue& value = measure(measures, known.kind);
     const double factor = factor_of(value.unit);
-    Figure figure{value.value.value * factor, value.value.half_width * factor, unit_of(value.unit), place, {}};
-    if (std::isnan(figure.value)) figure.missing = "the run does not have its " + std::string(name);
+    Figure figure{value.value.value * factor, value.value.half_width * factor, unit_of(value.unit), known.of.empty() ? place : std::string(known.of), {}};
+    if (std::isnan(figure.value)) figure.missing = "the run does not have its " + std::string(known.name);
     return figure;
   }
 
   Figure named(std::string_view name) const {
     for (const NamedMeasure& known : kMeasures)
-      if (known.name == name) return measured(known.kind, name);
+      if (known.name == name) return measured(known);
     if (name == "steps") return {static_cast<double>(compared.steps), 0, Unit::None, "the whole run", compared.steps > 0 ? "" : "the run has no steps"};
     if (name == "allocations") return counted(allocations.program);
     if (name == "driver allocations") return counted(allocations.driver);
@@ -189,8 +190,7 @@ struct ClaimChecker::Figures {
     return {(*use).*value, unit == Unit::Time ? kUnknown : 0, unit, place, {}};
   }
 
-  // A part of the split of the median step is there in each run, though it may be 0. A meaning has all its parts: communication
-  // has its wait for a rank.
+  // A part of the split of the median step, as `stats` shows it. It is there in each run, though it may be 0.
   Figure share(const std::string& name) const {
     const prof::Breakdown& parts = compared.sample.median_parts;
     if (parts.wall() <= 0) return {kUnknown, 0, Unit::Share, place, "the run has no traced step"};
@@ -198,10 +198,8 @@ struct ClaimChecker::Figures {
     bool known = false;
     for (size_t meaning = 0; meaning < prof::kMeanings; ++meaning)
       known |= prof::matches(name, prof::meaning_name(static_cast<prof::Meaning>(meaning)));
-    for (const prof::BreakdownPart& part : prof::parts_of(parts)) {
-      const bool all = part.id.kind == prof::PartKind::RankWait && prof::matches(name, prof::meaning_name(part.id.meaning));
-      if (all || prof::matches(name, prof::part_name(part.id))) ns += part.ns, known = true;
-    }
+    for (const prof::BreakdownPart& part : prof::parts_of(parts))
+      if (prof::matches(name, prof::part_name(part.id))) ns += part.ns, known = true;
     known |= prof::matches(name, prof::part_name({prof::Meaning::Communication, prof::PartKind::RankWait}));
     if (known) return {static_cast<double>(ns) / static_cast<double>(parts.wall()), ns > 0 ? kUnknown : 0, Unit::Share, place, {}};
     Figure time = of_use(name, Unit::Time, &prof::WorkUse::us);
@@ -221,10 +219,13 @@ struct ClaimChecker::Figures {
   Figure on_path(const std::string& name, bool gain) {
     const prof::WhatIf& all = unchanged();
     const std::string where = "critical path of " + fixed(all.steps, 0) + " steps";
-    double sum = 0;
+    double sum = 0, length = 0;
     bool found = false;
+    for (const prof::PathShare& share : all.path) length += share.path_us;
+    for (const prof::PathShare& share : all.path)  // causes, as `whatif` shows them
+      if (!gain && prof::matches(name, share.name) && !found) sum = share.path_us / length, found = true;
     for (const prof::HelpRow& row : all.rows)
-      if (prof::matches(name, row.name) && !found) sum = gain ? row.gain_us : row.path_us / all.measured_us.value, found = true;
+      if (prof::matches(name, row.name) && !found) sum = gain ? row.gain_us : row.path_us / length, found = true;
     if (!found && !use_of(name) && std::isnan(share(name).value)) return {kUnknown, 0, gain ? Unit::Time : Unit::Share, where, "nothing is called " + name};
     return {sum, kUnknown, gain ? Unit::Time : Unit::Share, where, {}};
   }

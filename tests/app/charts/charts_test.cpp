@@ -156,7 +156,7 @@ void ChartsTest::splitTableAddsUpAndMerges() {
       QVERIFY(std::abs(sum - table.wall[column]) < 0.051);
     }
     QCOMPARE(table.rows.size(), size_t(merged ? 3 : 4));
-    QCOMPARE(table.rows.front().name, merged ? QString("kernels") : ws::app::meaning_name(Meaning::Matrix));
+    QCOMPARE(table.rows.front().name, merged ? QString("computing") : ws::app::meaning_name(Meaning::Matrix));
   }
   const StepSplit rank{{{Meaning::Matrix, {}, 2}, {Meaning::Optimizer, {}, 1}, {Meaning::Communication, {}, 7}}, 10, 10};
   const std::vector<SplitRow> rows = split_table({&rank}, true).rows;

@@ -27,7 +27,7 @@ struct Answer {
 
 // The figures of recorded runs are read off `stats` and `stats --by rank`. The figures of made runs follow from their parts.
 // Median steps: direct 307.2 ± 25.6 µs, arena 153.5 ± 12.0, graph 16.8 ± 0.1, persistent 37.9 ± 1.2. GPU busy: 16.9 ± 0.8 %,
-// 33.8 ± 1.8, 99.1 ± 3.3, 98.3 ± 4.9. Kernels a step: 21, 21, 3.04, 1/16. Steps: 50, 50, 50, 938.
+// 33.8 ± 1.8, 100.0 ± 3.4, 98.3 ± 4.9. Kernels a step: 21, 21, 3.04, 1/16. Steps: 50, 50, 50, 938.
 // cnn: 40 steps, 3,200 kernels, median step 4.72 ± 0.24 ms, P95 5.92 ms, GPU busy 10.5 ± 0.4 %, launch gaps 87.9 % of a step,
 // matrix product 3.38 %, launch delay 10.1 µs, its largest kernel once a step in 49.2 µs. No driver allocation, 72 of PyTorch a step.
 // ranks: 16 steps, median step 11.96 ± 2.02 ms, GPU busy 70.6 ± 4.6 %, communication 0.5 %, waits for a rank 29.7 %, rank wait 2.84 ms, exposed

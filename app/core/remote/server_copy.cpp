@@ -25,6 +25,9 @@ namespace fs = std::filesystem;
 constexpr const char* kNeverCopied[] = {"linux-vdso", "ld-linux", "libc.", "libm.", "libdl.", "librt.", "libpthread.",
                                         "libutil.", "libresolv.", "libcuda."};
 
+// The GPUs that the packages have machine code for (CMakePresets.json).
+constexpr const char* kPackaged[] = {"8.0", "8.6", "8.9", "9.0"};
+
 // Our lines have a prefix, because a shell profile may print other lines.
 constexpr const char* kLook = R"sh(echo; echo "warpsight kind $(uname -s) $(uname -m)"
 mkdir -p "$HOME"/.local/share/warpsight; echo "warpsight free $(df -Pk "$HOME"/.local/share/warpsight | awk 'END{print $4}')"
@@ -125,8 +128,10 @@ void ServerCopy::add_libraries(const std::vector<std::string>& known_there) {
 
 std::string ServerCopy::note() const {
   if (compute_.find('.') == compute_.npos || !driver_compiles_for(compute_)) return {};
-  return "This build has no machine code for the GPU there (compute capability " + printable(compute_) +
-         "), so its driver compiles the kernels when they are first used, once. The packages and the wheel have code for 8.0, 8.6, 8.9 and 9.0.";
+  const std::string note = "This build has no machine code for the GPU there (compute capability " + printable(compute_) +
+                           "), so its driver compiles the kernels when they are first used, once.";
+  if (std::ranges::find(kPackaged, compute_) == std::end(kPackaged)) return note;
+  return note + " To copy machine code, run cmake/build_package in the source, then build/package/app/warpsight install --on " + to_.text() + ".";
 }
 
 std::string ServerCopy::question() const {

@@ -37,7 +37,10 @@ check "no notice for a machine without a GPU" '[[ ! -s err.txt ]]'
 check "a copy of it serves" '[[ $? == 0 ]] && grep -q installed out.txt'
 printf '#!/bin/sh\necho 12.0\n' >bin/nvidia-smi; chmod +x bin/nvidia-smi
 HOME="$folder/home" over_ssh "$program" install --on ssh://host --yes >out.txt 2>err.txt; code=$?; rm bin/nvidia-smi
-check "a GPU that the build has no machine code for is named" '[[ $code == 0 ]] && { ! ldd "$program" | grep -q cudart || grep -q "no machine code for the GPU there (compute capability 12.0)" err.txt; }'
+check "a GPU that the build has no machine code for is named" '[[ $code == 0 ]] && { ! ldd "$program" | grep -q cudart || grep -q "no machine code for the GPU there (compute capability 12.0)" err.txt; } && ! grep -q build_package err.txt'
+printf '#!/bin/sh\necho 8.6\n' >bin/nvidia-smi; chmod +x bin/nvidia-smi
+HOME="$folder/home" over_ssh "$program" install --on ssh://host --yes >out.txt 2>err.txt; code=$?; rm bin/nvidia-smi
+check "and how the packages' program, which has it, gets there" '[[ $code == 0 ]] && { [[ ! -s err.txt ]] || grep -q "build/package/app/warpsight install --on ssh://host" err.txt; }'
 
 "$program" attach "$there" >/dev/null 2>err.txt; check "no job named: 2, and where their names are" '[[ $? == 2 && $(<err.txt) == *"list --on "*" shows the jobs there"* ]]'
 "$program" attach "$there" --job none >/dev/null 2>err.txt; check "a job that is none: 1 and a sentence" '[[ $? == 1 && $(<err.txt) == "warpsight: There is no job none there." ]]'

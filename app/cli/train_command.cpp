@@ -477,7 +477,8 @@ Run add_train(CLI::App& program) {
       ->type_name("N/M");
   command
       .add_option("--xray", arguments->xray,
-                  "sample where kernels wait and for what in N steps, or in N of every M, from step 20 on; kernel records pause meanwhile")
+                  "sample where kernels wait and for what in N steps, in N of every M, or in N each time: 20/30s. From step 20 on; kernel records "
+                  "pause meanwhile")
       ->type_name("N[/M]");
   command.add_flag("--counters", arguments->counters,
                    "also sample hardware counters: busy multiprocessors, tensor pipe, DRAM");

@@ -20,6 +20,7 @@
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
 #include "profiling/base/failure.h"
+#include "profiling/collectors/xray_window.h"
 
 namespace ws::app {
 namespace {
@@ -39,6 +40,7 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
       window_(new QLineEdit(this)),
       captures_(new QCheckBox(tr("Record only what the program asks for"), this)),
       counters_(new QCheckBox(tr("Sample hardware counters too"), this)),
+      xray_(new QCheckBox(tr("Sample where kernels wait, 200 ms each 30 s"), this)),
       form_(new QFormLayout),
       verdict_(new QLabel(this)) {
   setWindowTitle(machine.isEmpty() ? tr("Record a program") : tr("Record a program on %1").arg(machine));
@@ -61,7 +63,7 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
   for (const QLineEdit* line : {command_, window_, folder_}) connect(line, &QLineEdit::textChanged, this, &RecordDialog::check);
   connect(level_, &SegmentedRow::picked, this, &RecordDialog::followTraceLevel);
   connect(python_, &SegmentedRow::picked, this, &RecordDialog::check);
-  for (const QCheckBox* box : {captures_, counters_}) connect(box, &QCheckBox::toggled, this, &RecordDialog::check);
+  for (const QCheckBox* box : {captures_, counters_, xray_}) connect(box, &QCheckBox::toggled, this, &RecordDialog::check);
   check();
 }
 
@@ -74,7 +76,7 @@ void RecordDialog::buildProgram() {
                                    "A program on several GPUs begins with torchrun, mpirun or srun; all its ranks become one run.")));
 }
 
-// Which parts of the program's time are recorded, and counters beside it.
+// Which parts of the program's time are recorded, with counters and samples.
 void RecordDialog::buildParts() {
   window_->setAccessibleName(tr("Trace windows"));
   window_->setPlaceholderText(tr("all the time; or some of it, such as 200ms/5s"));
@@ -89,6 +91,9 @@ void RecordDialog::buildParts() {
   form_->addRow(tr("Counters"), counters_);
   form_->addRow(QString(), hint(tr("Busy multiprocessors, tensor pipe and DRAM over time. If the driver refuses them, "
                                    "the status line says so.")));
+  form_->addRow(tr("X-ray"), xray_);
+  form_->addRow(QString(), hint(tr("For the page Kernels: the line at which each kernel waits, and for what. Kernel records pause meanwhile. The first "
+                                   "200 ms begin 2 s after the first work on the GPU.")));
 }
 
 void RecordDialog::buildEnd(QVBoxLayout& column) {
@@ -188,6 +193,7 @@ void RecordDialog::recall() {
   window_->setText(kept.value("record/window").toString());
   captures_->setChecked(kept.value("record/captures", false).toBool());
   counters_->setChecked(kept.value("record/counters", false).toBool());
+  xray_->setChecked(kept.value("record/xray", false).toBool());
   level_->setValue("full");
   level_->setValue(kept.value("record/level").toString());
   before_ = prof::record_level(level_->value().toStdString());
@@ -208,6 +214,7 @@ prof::RecordOptions RecordDialog::options() const {
   options.folder = folder_->text().trimmed().toStdString();
   options.captures = captures_->isChecked();
   options.counters = counters_->isChecked();
+  if (xray_->isChecked()) options.xray = prof::kUsualXrayTime;
   options.window = window_->text().simplified().remove(' ').toStdString();
   return options;
 }
@@ -240,6 +247,7 @@ void RecordDialog::keep() const {
   kept.setValue("record/window", window_->text());
   kept.setValue("record/captures", captures_->isChecked());
   kept.setValue("record/counters", counters_->isChecked());
+  kept.setValue("record/xray", xray_->isChecked());
   kept.setValue("record/level", level_->value());
   kept.setValue("record/python", python_->value());
   kept.setValue(folderKey(), folder_->text());

@@ -45,7 +45,7 @@ class RecordDialog : public QDialog {
   QLineEdit *command_, *folder_, *window_;
   SegmentedRow *level_ = nullptr, *python_ = nullptr;
   prof::TraceLevel before_ = prof::TraceLevel::Full;
-  QCheckBox *captures_, *counters_;
+  QCheckBox *captures_, *counters_, *xray_;
   QFormLayout* form_;
   QLabel *level_hint_ = nullptr, *python_hint_ = nullptr, *verdict_;
   QPushButton* record_;

@@ -32,7 +32,7 @@ QString tracing_tip() {
 }
 
 constexpr int kWideFrom = 1750;  // there is space for the whole progress
-constexpr int kTraceWindow = 100, kTraceCounters = 101;  // entries in the trace box, beside the levels
+constexpr int kTraceWindow = 100, kTraceCounters = 101, kTraceXray = 102;  // entries in the trace box, beside the levels
 
 QString speed_name(TrainSpeed speed) {
   return speed == TrainSpeed::Full ? QObject::tr("Full speed") : speed == TrainSpeed::Slow ? QObject::tr("Slow") : QObject::tr("Step by step");
@@ -292,8 +292,8 @@ void TopBar::buildTrace() {
   trace_->setFont(ui_font(12));
   trace_->setAccessibleName(tr("Trace level"));
   trace_->setToolTip(
-      tr("What a training records. A closer level shows more and costs more. A window of steps and hardware counters apply "
-         "from the next run on."));
+      tr("What a training records. A closer level shows more and costs more. A window of steps, hardware counters and an X-ray "
+         "apply from the next run on."));
   const std::pair<int, QString> levels[] = {{static_cast<int>(prof::TraceLevel::Off), tr("Trace off")},
                                             {static_cast<int>(prof::TraceLevel::Steps), tr("Trace steps only")},
                                             {kTraceWindow, tr("Trace 20 of 2 000 steps")},
@@ -309,18 +309,24 @@ void TopBar::buildTrace() {
                       tr("Records kernels, calls to CUDA, and CPU stacks for the flame graph."), Qt::ToolTipRole);
   trace_->insertSeparator(trace_->count());
   trace_->addItem(QString(), kTraceCounters);
+  trace_->addItem(QString(), kTraceXray);
+  trace_->setItemData(trace_->findData(kTraceXray),
+                      tr("Samples where each kernel waits and for what, line by line, in 20 steps each 30 s: see the page Kernels. Kernel "
+                         "records pause meanwhile."),
+                      Qt::ToolTipRole);
   trace_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   trace_->setMinimumContentsLength(15);
   trace_->view()->setMinimumWidth(210);
   trace_->setCurrentIndex(shown_trace_ = trace_->findData(static_cast<int>(choices_->traceLevel())));
-  setCounters(false);
+  setExtras(false, false);
   connect(trace_, &QComboBox::activated, this, &TopBar::pickTrace);
 }
 
 void TopBar::pickTrace(int index) {
-  if (trace_->itemData(index).toInt() == kTraceCounters) {
+  const int picked = trace_->itemData(index).toInt();
+  if (picked == kTraceCounters || picked == kTraceXray) {
     trace_->setCurrentIndex(shown_trace_);
-    setCounters(!counters_);
+    setExtras(counters_ != (picked == kTraceCounters), xray_ != (picked == kTraceXray));
   } else {
     shown_trace_ = index;
     choices_->setTraceLevel(traceLevel());
@@ -328,23 +334,26 @@ void TopBar::pickTrace(int index) {
   choices_->setTraceExtras(traceExtras());
 }
 
-void TopBar::setCounters(bool on) {
-  counters_ = on;
-  trace_->setItemText(trace_->findData(kTraceCounters), (on ? "✓ " : "    ") + tr("Hardware counters"));
+void TopBar::setExtras(bool counters, bool xray) {
+  counters_ = counters, xray_ = xray;
+  const auto show = [this](int entry, bool on, const QString& name) { trace_->setItemText(trace_->findData(entry), (on ? "✓ " : "    ") + name); };
+  show(kTraceCounters, counters, tr("Hardware counters"));
+  show(kTraceXray, xray, tr("X-ray: where kernels wait"));
 }
 
 TraceExtras TopBar::traceExtras() const {
-  if (trace_->currentData().toInt() != kTraceWindow) return {counters_, 0, 0};
-  return {counters_, 20, 2000};
+  TraceExtras extras{.counters = counters_, .xray = xray_};
+  if (trace_->currentData().toInt() == kTraceWindow) extras.node_window = 20, extras.node_every = 2000;
+  return extras;
 }
 
-QVariantList TopBar::traceChoices() const { return {trace_->currentData().toInt(), counters_}; }
+QVariantList TopBar::traceChoices() const { return {trace_->currentData().toInt(), counters_, xray_}; }
 
 void TopBar::setTraceChoices(const QVariantList& choices) {
-  if (choices.size() != 2) return;
-  const int at = trace_->findData(choices[0].toInt());
-  if (at >= 0 && choices[0].toInt() != kTraceCounters) trace_->setCurrentIndex(shown_trace_ = at);
-  setCounters(choices[1].toBool());
+  if (choices.size() < 2) return;
+  const int level = choices[0].toInt(), at = trace_->findData(level);
+  if (at >= 0 && level != kTraceCounters && level != kTraceXray) trace_->setCurrentIndex(shown_trace_ = at);
+  setExtras(choices[1].toBool(), choices.value(2).toBool());
   choices_->setTraceLevel(traceLevel());
   choices_->setTraceExtras(traceExtras());
 }

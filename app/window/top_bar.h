@@ -107,7 +107,7 @@ class TopBar : public QWidget {
   void pickTrace(int index);
   prof::TraceLevel traceLevel() const;
   TraceExtras traceExtras() const;
-  void setCounters(bool on);
+  void setExtras(bool counters, bool xray);
   QWidget* separator();
 
   Choices* choices_;
@@ -122,7 +122,7 @@ class TopBar : public QWidget {
   NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_, *gpu_busy_, *kernels_;
   QString train_name_;
   bool has_loss_ = true, has_accuracy_ = true, has_memory_ = true, has_kernels_ = false;  // figures that the run has
-  bool compact_ = false, counters_ = false, program_ = false, foreign_ = false, following_ = true, live_ = false;
+  bool compact_ = false, counters_ = false, xray_ = false, program_ = false, foreign_ = false, following_ = true, live_ = false;
   int shown_trace_ = 0;
 };
 

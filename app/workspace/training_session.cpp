@@ -71,6 +71,7 @@ prof::CollectorOptions trace_options(prof::TraceLevel level, const TraceExtras& 
   trace.level = level;
   trace.untraced_share = 0.03;
   trace.hardware_counters = extras.counters;
+  if (extras.xray) trace.xray = prof::xray_steps(prof::kUsualXraySteps);
   trace.node_window = extras.node_window, trace.node_every = extras.node_every;
   return trace;
 }

@@ -28,6 +28,7 @@ struct StartRequest {
 // Trace options for every run started from now on, beside its level.
 struct TraceExtras {
   bool counters = false;                    // sample hardware counters
+  bool xray = false;                        // sample where kernels wait, in a few steps
   int64_t node_window = 0, node_every = 0;  // as in prof::CollectorOptions
 };
 

@@ -452,7 +452,7 @@ Table stall_table(const std::vector<StallRow>& rows, StallsBy by) {
 }
 
 std::string no_samples_text(const std::string& said) {
-  const std::string how = "Train or record with --xray to sample where kernels wait.";
+  const std::string how = "To sample where kernels wait, train or record with X-ray: a check box in the window, --xray on the command line.";
   return said.empty() ? "Not sampled yet. " + how : said;
 }
 

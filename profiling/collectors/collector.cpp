@@ -124,7 +124,7 @@ void Collector::Impl::on_step(int64_t step) {
 int64_t Collector::Impl::steps_alike(int64_t step) {
   on_step(step);
   if (gate.state().settling) return 1;
-  const int64_t until_xray = options.xray.by_time ? std::numeric_limits<int64_t>::max() : options.xray.until_change(step);
+  const int64_t until_xray = options.xray.by_time ? std::numeric_limits<int64_t>::max() : xray.until_change(step);
   if (options.node_every <= 0) return until_xray;
   const int64_t at = step % options.node_every;
   return std::min(until_xray, (at < options.node_window ? options.node_window : options.node_every) - at);

@@ -27,6 +27,7 @@ json train_request(const RunSpec& spec, const std::string& title, const prof::Co
           {"every", trace.node_every},
           {"xray", trace.xray.length},
           {"xray_every", trace.xray.every},
+          {"xray_again_by_time", trace.xray.again_by_time},
           {"paused", paused}};
 }
 

@@ -90,7 +90,7 @@ RecorderOptions recorder_options(const JobFolder& job, const JsonInput& in, cons
   options.trace.level = prof::trace_level(in.at("trace").text("off"));
   options.trace.hardware_counters = in.at("counters").flag(false);
   options.trace.node_window = in.at("window").whole(0, 0), options.trace.node_every = in.at("every").whole(0, 0);
-  options.trace.xray = {in.at("xray").whole(0, 0), in.at("xray_every").whole(0, 0)};
+  options.trace.xray = {.length = in.at("xray").whole(0, 0), .every = in.at("xray_every").whole(0, 0), .again_by_time = in.at("xray_again_by_time").flag(false)};
   options.trace.untraced_share = 0.03;
   return options;
 }

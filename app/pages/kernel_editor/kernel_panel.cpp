@@ -648,7 +648,7 @@ void KernelPanel::showStalls() {
   }
   if (!lines.empty()) return stalls_->setLines(lines);
   const bool others = run_ && !run_->trace.stalls.instructions().empty();
-  stalls_->setSentence(others ? tr("This run has samples, but none of this file. Train with the kernel in use, with --xray 20.")
+  stalls_->setSentence(others ? tr("This run has samples, but none of this file. Train with the kernel in use, and with X-ray in the box of trace levels.")
                               : text(prof::no_samples_text(run_ ? run_->xray_note.toStdString() : std::string())));
 }
 

@@ -311,7 +311,7 @@ void RecordingTest::theDialogNeedsAProgram() {
   QVERIFY(open.may_record());
   QCOMPARE(open.dialog.command(), QStringList({"python3", "train.py", "--name", "two words"}));
   const prof::RecordOptions usual = open.dialog.options();
-  QVERIFY(usual.window.empty() && !usual.counters);
+  QVERIFY(usual.window.empty() && usual.xray.empty() && !usual.counters);
   QCOMPARE(usual.level, prof::TraceLevel::Full);
   QCOMPARE(usual.python, prof::PythonLevel::Modules);
 }
@@ -352,12 +352,14 @@ void RecordingTest::theNextDialogHasTheSameChoices() {
   open.choose("Python level", "lines");
   QVERIFY(open.said("The source line of each"));
   open.box("counters").setChecked(true);
+  open.box("kernels wait").setChecked(true);
   open.record().click();
   const RecordDialog next;
   QCOMPARE(next.command(), open.dialog.command());
   const prof::RecordOptions options = next.options();
   QCOMPARE(options.window, std::string("200ms/5s"));
   QVERIFY(options.counters);
+  QCOMPARE(options.xray, std::string("200ms/30s"));
   QCOMPARE(options.level, prof::TraceLevel::Graph);
   QCOMPARE(options.python, prof::PythonLevel::Lines);
   QCOMPARE(options.folder, home_.path().toStdString());

@@ -552,6 +552,9 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
   pick("Hardware counters");
   QCOMPARE(box->currentText(), "Trace graphs");
   QVERIFY(window->workspace()->choices()->traceExtras().counters);
+  pick("X-ray");
+  QCOMPARE(box->currentText(), "Trace graphs");
+  QVERIFY(window->workspace()->choices()->traceExtras().xray && window->workspace()->choices()->traceExtras().counters);
   pick("20 of 2 000");
   QCOMPARE(window->workspace()->choices()->traceLevel(), ws::prof::TraceLevel::Graph);
   QCOMPARE(window->workspace()->choices()->traceExtras().node_window, 20);
@@ -560,7 +563,7 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
   Choices choices;
   TopBar other(&choices);
   other.setTraceChoices(bar->traceChoices());
-  QVERIFY(choices.traceExtras().counters);
+  QVERIFY(choices.traceExtras().counters && choices.traceExtras().xray);
   QCOMPARE(choices.traceExtras().node_window, 20);
   pick("Hardware counters");
   pick("off");
@@ -574,6 +577,7 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
   bar->train()->click();
   QTRY_VERIFY(window->workspace()->session()->run() && window->workspace()->session()->run()->summary);
   QVERIFY(window->workspace()->session()->run()->counters_note.contains("ardware counters"));
+  QVERIFY(window->workspace()->session()->run()->xray_note.contains("X-ray"));
 }
 
 void WindowTest::noticesMoveNothing() {

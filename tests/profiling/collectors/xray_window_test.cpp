@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
 #include "profiling/base/failure.h"
 #include "profiling/collectors/trace_levels.h"
@@ -35,7 +36,7 @@ TEST(XrayWindow, OpensAfterTheWarmUpOnceOrAgain) {
 }
 
 TEST(XrayWindow, RefusesWhatIsNoWindow) {
-  for (const char* bad : {"", "0", "-3", "5/5", "5/3", "a", "5/", "/5", "5/100x", "200ms"}) EXPECT_THROW(xray_steps(bad), Failure) << bad;
+  for (const char* bad : {"", "0", "-3", "5/5", "5/3", "a", "5/", "/5", "5/100x", "200ms", "/30s", "5/0s", "5/30h"}) EXPECT_THROW(xray_steps(bad), Failure) << bad;
   for (const char* bad : {"", "20", "0ms", "2min", "200ms/100ms", "200ms/", "x"}) EXPECT_THROW(xray_time(bad), Failure) << bad;
 }
 
@@ -43,6 +44,7 @@ TEST(XrayWindow, IsDescribed) {
   EXPECT_EQ(to_text(xray_steps("1")), "1 step");
   EXPECT_EQ(to_text(xray_steps("20/2000")), "20 of every 2000 steps");
   EXPECT_EQ(to_text(xray_time("200ms/10s")), "200 ms of every 10 s");
+  EXPECT_EQ(to_text(xray_steps("20/30s")), "20 steps each 30 s");
   EXPECT_EQ(describe(xray_steps("20"), {}, "another profiler is reading them"), "No X-ray: another profiler is reading them.");
   EXPECT_EQ(describe(xray_steps("20"), {}, ""), "X-ray of 20 steps, from step 20 on; kernel records pause meanwhile.");
   EXPECT_EQ(describe(xray_steps("20/100"), {.windows = 2, .samples = 5000, .period = 10}, ""),
@@ -80,6 +82,27 @@ TEST(XrayPace, FollowsTheSteps) {
   const XrayWindow by_time = xray_time("200ms");
   EXPECT_EQ(XrayPace(by_time).at_step(20, now), 0u);
   EXPECT_EQ(XrayPace(XrayWindow()).at_step(20, now), 0u);
+}
+
+// Some steps, and again some time after they ended, however long steps take.
+TEST(XrayPace, ComesAgainByTheClock) {
+  constexpr int64_t kStep = 100'000'000;  // 0.1 s
+  const XrayWindow window = xray_steps("5/30s");
+  XrayPace pace(window);
+  std::vector<int64_t> opened, closed;
+  bool open = false;
+  for (int64_t step = 0; step < 700; ++step) {
+    const bool now_open = pace.at_step(step, step * kStep) > 0;
+    if (now_open != open) (now_open ? opened : closed).push_back(step);
+    open = now_open;
+    if (open) {
+      EXPECT_EQ(pace.until_change(step), opened.back() + 5 - step) << step;
+    } else if (!opened.empty()) {
+      EXPECT_EQ(pace.until_change(step), std::numeric_limits<int64_t>::max()) << step;
+    }
+  }
+  EXPECT_EQ(opened, (std::vector<int64_t>{20, 325, 630}));
+  EXPECT_EQ(closed, (std::vector<int64_t>{25, 330, 635}));
 }
 
 // A window lasts its length from its real begin on, and the next one comes with the period, however late the first began.

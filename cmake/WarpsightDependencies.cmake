@@ -4,7 +4,6 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(SQLite3 REQUIRED)
-pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 find_package(CLI11 REQUIRED)
 

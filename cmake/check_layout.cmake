@@ -44,7 +44,6 @@ foreign("cupti[a-z_]*" profiling/cupti)
 foreign("nvtx3/[A-Za-z]+" profiling/annotate profiling/recording)
 foreign("sqlite3" profiling/run_file app/core/sql)
 foreign("zstd" profiling/run_file)
-foreign("cblas" engine/cpu)
 foreign("CLI/CLI" app/cli)
 foreign("fmt/[a-z]+" profiling/base)
 

@@ -2,7 +2,7 @@
 # Sourced, not run. The caller has set `root`.
 
 readonly tools=(g++ cmake ninja-build ccache pkg-config)
-readonly libraries=(libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev libpng-dev libturbojpeg0-dev libopenblas-dev)
+readonly libraries=(libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev libpng-dev libturbojpeg0-dev)
 readonly window_libraries=(qt6-base-dev libqcustomplot-dev libqscintilla2-qt6-dev fonts-inter)
 readonly test_libraries=(libgtest-dev libgmock-dev libbenchmark-dev xvfb xauth poppler-utils)
 

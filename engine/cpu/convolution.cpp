@@ -1,84 +1,99 @@
 #include "engine/cpu/convolution.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "engine/cpu/cores.h"
+#include "engine/cpu/gemm.h"
 
 namespace ws::cpu {
 namespace {
 
-constexpr int64_t kMostValues = 1 << 16;  // of the unfolded windows that are multiplied at once: they stay in the cache
-
 int64_t terms(const Window& w) { return w.kh * w.kw * w.c; }
-bool is_plain_product(const Window& w) { return w.kh == 1 && w.kw == 1 && w.stride == 1 && w.pad == 0; }
-
-// Adjacent pixels of a picture that one row of a window covers. Pixels are numbered within the picture.
-struct Run {
-  int64_t output = 0;  // output pixel
-  int64_t place = 0;   // of the first pixel in the window
-  int64_t pixel = 0, count = 0;
-};
-
-template <class Visit>
-void each_run(const Window& w, const Visit& visit) {
-  for (int64_t oy = 0; oy < w.oh; ++oy)
-    for (int64_t ox = 0; ox < w.ow; ++ox)
-      for (int64_t r = 0; r < w.kh; ++r) {
-        const int64_t y = oy * w.stride - w.pad + r, left = ox * w.stride - w.pad;
-        const int64_t first = std::max<int64_t>(0, -left), end = std::min(w.kw, w.w - left);
-        if (y < 0 || y >= w.h || first >= end) continue;
-        visit(Run{oy * w.ow + ox, r * w.kw + first, y * w.w + left + first, end - first});
-      }
-}
 
 // Calls visit(output pixel, input pixel) for each pixel that a window covers.
 template <class Visit>
 void each_covered(const Window& w, const Visit& visit) {
-  each_run(w, [&](const Run& run) {
-    for (int64_t i = 0; i < run.count; ++i) visit(run.output, run.pixel + i);
-  });
+  for (int64_t oy = 0; oy < w.oh; ++oy) {
+    const int64_t above = oy * w.stride - w.pad, top = std::max<int64_t>(0, above), bottom = std::min(w.h, above + w.kh);
+    for (int64_t ox = 0; ox < w.ow; ++ox) {
+      const int64_t before = ox * w.stride - w.pad, left = std::max<int64_t>(0, before), right = std::min(w.w, before + w.kw);
+      for (int64_t y = top; y < bottom; ++y)
+        for (int64_t x = left; x < right; ++x) visit(oy * w.ow + ox, y * w.w + x);
+    }
+  }
 }
 
-// One row for each output pixel, with the values under its window; zero where the window leaves the picture.
-template <class Real>
-void unfold(const Window& w, const Real* picture, Real* rows) {
-  const int64_t each = terms(w);
-  if (w.pad > 0) std::fill_n(rows, w.oh * w.ow * each, Real(0));
-  each_run(w, [&](const Run& run) {
-    const Real* from = picture + run.pixel * w.c;
-    Real* to = rows + run.output * each + run.place * w.c;
-    for (int64_t i = 0; i < run.count * w.c; ++i) to[i] = from[i];
-  });
-}
+// A picture among zeros: its pixels begin at (top, left), `step` pixels after each other.
+struct Frame {
+  int64_t rows = 0, cols = 0, top = 0, left = 0, step = 1;
 
-// Adds up what unfold() would have copied from each value.
-template <class Real>
-void fold(const Window& w, const Real* rows, Real* picture) {
-  const int64_t each = terms(w);
-  std::fill_n(picture, w.h * w.w * w.c, Real(0));
-  each_run(w, [&](const Run& run) {
-    const Real* from = rows + run.output * each + run.place * w.c;
-    Real* to = picture + run.pixel * w.c;
-    for (int64_t i = 0; i < run.count * w.c; ++i) to[i] += from[i];
-  });
-}
-
-// Some pictures at a time.
-struct Chunks {
-  explicit Chunks(const Window& w)
-      : window(w), most(std::clamp<int64_t>(kMostValues / std::max<int64_t>(1, w.oh * w.ow * terms(w)), 1, w.n)), count((w.n + most - 1) / most) {}
-
-  // Calls work(first picture, number of pictures, space for the matrix of their windows).
-  template <class Real, class Work>
-  void call(int64_t chunk, const Work& work) const {
-    const int64_t first = chunk * most, pictures = std::min(most, window.n - first), pixels = window.oh * window.ow;
-    work(first, pictures, Matrix<Real>{scratch<Real>(most * pixels * terms(window)), pictures * pixels, terms(window)});
+  template <class Real>
+  Real* clear(int64_t channels) const {
+    Real* const space = scratch<Real>(rows * cols * channels);
+    std::fill_n(space, rows * cols * channels, Real(0));
+    return space;
   }
 
-  Window window;
-  int64_t most, count;
+  // Returns the frame around the picture of h × w pixels: in `space`, which was cleared, or the picture itself if nothing is around it.
+  template <class Real>
+  const Real* around(const Real* picture, int64_t h, int64_t w, int64_t channels, Real* space) const {
+    if (rows == h && cols == w && step == 1) return picture;
+    const int64_t first = left < 0 ? (step - 1 - left) / step : 0, end = std::min(w, (cols - left + step - 1) / step);
+    for (int64_t y = 0; y < h; ++y) {
+      const int64_t row = top + y * step;
+      if (row < 0 || row >= rows || first >= end) continue;
+      const Real* from = picture + (y * w + first) * channels;
+      Real* to = space + (row * cols + left + first * step) * channels;
+      if (step == 1) std::copy_n(from, (end - first) * channels, to);
+      for (int64_t x = first; step > 1 && x < end; ++x, from += channels, to += step * channels) std::copy_n(from, channels, to);
+    }
+    return space;
+  }
 };
+
+// A matrix b in packed panels, which several threads read.
+template <class Real>
+class Columns {
+ public:
+  Columns(int64_t rows, int64_t cols) : cols_(cols), rows_(rows), lines_(static_cast<size_t>(rows * panels() * width()) * sizeof(Real) / sizeof(Line)) {}
+
+  // Rows from `first` on: row p, column j is b[p·b_term + j·b_col].
+  void pack(int64_t first, int64_t count, const Real* b, int64_t b_term, int64_t b_col) {
+    for (int64_t i = 0; i < panels(); ++i)
+      kernels_.pack_columns(b + i * width() * b_col, b_term, b_col, count, columns_of(i), width(), data(i) + first * width());
+  }
+  void multiply(Panel<Real> panel) const {
+    panel.b_term = width();
+    for (int64_t i = 0; i < panels(); ++i, panel.c += width()) {
+      panel.b = data(i), panel.cols = columns_of(i);
+      kernels_.multiply(panel);
+    }
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  int64_t vectors() const { return (cols_ + kernels_.lanes - 1) / kernels_.lanes; }
+  int64_t panels() const { return (vectors() + kMostVectors - 1) / kMostVectors; }
+  int64_t width() const { return (vectors() + panels() - 1) / panels() * kernels_.lanes; }
+  int64_t columns_of(int64_t panel) const { return std::min(width(), cols_ - panel * width()); }
+  const Real* data(int64_t panel) const { return reinterpret_cast<const Real*>(lines_.data()) + panel * rows_ * width(); }
+  Real* data(int64_t panel) { return reinterpret_cast<Real*>(lines_.data()) + panel * rows_ * width(); }
+
+  const Kernels<Real>& kernels_ = best_kernels<Real>();
+  int64_t cols_, rows_;
+  std::vector<Line> lines_;
+};
+
+// Calls work(first, end) for ranges of pictures.
+template <class Work>
+void share_pictures(const Window& w, const Work& work) {
+  constexpr int64_t kLeastWork = 500'000;  // multiplications
+  share_range(w.n, kLeastWork / std::max<int64_t>(1, w.oh * w.ow * w.k * terms(w)) + 1, work);
+}
 
 // Calls work(picture) for each picture; `values`: how many it works on.
 template <class Work>
@@ -99,72 +114,121 @@ Real* input_of(const Window& w, Matrix<Real> x, int64_t picture) {
   return x.data + picture * w.h * w.w * w.c;
 }
 
+Frame padded(const Window& w) { return {w.h + 2 * w.pad, w.w + 2 * w.pad, w.pad, w.pad, 1}; }
+
+}  // namespace
+
+// Row ox of a group is the window of output pixel (oy, ox) in the padded picture: its rows are segments. Nothing is copied out of it.
 template <class Real>
-void unfold_all(const Window& w, Matrix<Real> x, int64_t first, int64_t count, Matrix<Real> rows) {
-  for (int64_t i = 0; i < count; ++i) unfold(w, input_of(w, x, first + i), rows.row(i * w.oh * w.ow));
+void convolve(const Window& w, Matrix<Real> x, Matrix<Real> weights, Matrix<Real> z) {
+  Columns<Real> columns(terms(w), w.k);
+  columns.pack(0, terms(w), weights.data, 1, terms(w));
+  share_pictures(w, [&](int64_t first, int64_t end) {
+    const Frame frame = padded(w);
+    Real* const space = frame.clear<Real>(w.c);
+    Panel<Real> panel;
+    panel.groups = w.oh, panel.rows = w.ow, panel.segments = w.kh, panel.terms = w.kw * w.c;
+    panel.a_group = w.stride * frame.cols * w.c, panel.a_row = w.stride * w.c, panel.a_segment = frame.cols * w.c;
+    panel.c_group = w.ow * w.k, panel.c_row = w.k;
+    for (int64_t n = first; n < end; ++n) {
+      panel.a = frame.around(input_of(w, x, n), w.h, w.w, w.c, space), panel.c = outputs_of(w, z, n, 1).data;
+      columns.multiply(panel);
+    }
+  });
+}
+
+// A convolution of the gradient, with zeros between its pixels if the stride is larger than 1, and the weights turned around.
+template <class Real>
+void convolve_data_grad(const Window& w, Matrix<Real> dz, Matrix<Real> weights, Matrix<Real> dx) {
+  Columns<Real> columns(w.kh * w.kw * w.k, w.c);
+  for (int64_t i = 0; i < w.kh * w.kw; ++i) columns.pack(i * w.k, w.k, weights.data + (w.kh * w.kw - 1 - i) * w.c, terms(w), 1);
+  share_pictures(w, [&](int64_t first, int64_t end) {
+    const Frame frame{w.h + w.kh - 1, w.w + w.kw - 1, w.kh - 1 - w.pad, w.kw - 1 - w.pad, w.stride};
+    Real* const space = frame.clear<Real>(w.k);
+    Panel<Real> panel;
+    panel.groups = w.h, panel.rows = w.w, panel.segments = w.kh, panel.terms = w.kw * w.k;
+    panel.a_group = panel.a_segment = frame.cols * w.k, panel.a_row = w.k;
+    panel.c_group = w.w * w.c, panel.c_row = w.c;
+    for (int64_t n = first; n < end; ++n) {
+      panel.a = frame.around(outputs_of(w, dz, n, 1).data, w.oh, w.ow, w.k, space), panel.c = input_of(w, dx, n);
+      columns.multiply(panel);
+    }
+  });
+}
+
+namespace {
+
+// Adds a picture's part to the gradient of the weights, turned: one row for each value of a window, one column for each output channel.
+template <class Real>
+void add_weight_grad(const Window& w, int64_t frame_cols, const Real* frame, const Real* dz, Columns<Real>& columns, Real* sum) {
+  Panel<Real> panel;
+  panel.groups = w.kh, panel.rows = w.kw * w.c, panel.segments = w.oh, panel.terms = w.ow;
+  panel.a = frame, panel.a_group = frame_cols * w.c, panel.a_row = 1;
+  panel.a_segment = w.stride * frame_cols * w.c, panel.a_term = w.stride * w.c;
+  panel.kept = 1, panel.c = sum, panel.c_group = w.kw * w.c * w.k, panel.c_row = w.k;
+  columns.pack(0, w.oh * w.ow, dz, w.k, 1);
+  columns.multiply(panel);
 }
 
 }  // namespace
 
 template <class Real>
-void convolve(const Window& w, Matrix<Real> x, Matrix<Real> weights, Matrix<Real> z) {
-  if (is_plain_product(w))
-    return multiply(Matrix<Real>{x.data, w.n * w.h * w.w, w.c}, false, weights, true, outputs_of(w, z, 0, w.n));
-  const Chunks chunks(w);
-  share_out(chunks.count, [&](int64_t chunk) {
-    chunks.call<Real>(chunk, [&](int64_t first, int64_t count, Matrix<Real> rows) {
-      unfold_all(w, x, first, count, rows);
-      multiply(rows, false, weights, true, outputs_of(w, z, first, count));
-    });
-  });
-}
-
-template <class Real>
-void convolve_data_grad(const Window& w, Matrix<Real> dz, Matrix<Real> weights, Matrix<Real> dx) {
-  if (is_plain_product(w))
-    return multiply(outputs_of(w, dz, 0, w.n), false, weights, false, Matrix<Real>{dx.data, w.n * w.h * w.w, w.c});
-  const Chunks chunks(w);
-  share_out(chunks.count, [&](int64_t chunk) {
-    chunks.call<Real>(chunk, [&](int64_t first, int64_t count, Matrix<Real> rows) {
-      multiply(outputs_of(w, dz, first, count), false, weights, false, rows);
-      for (int64_t i = 0; i < count; ++i) fold(w, rows.row(i * w.oh * w.ow), input_of(w, dx, first + i));
-    });
-  });
-}
-
-template <class Real>
 void convolve_weight_grad(const Window& w, Matrix<Real> x, Matrix<Real> dz, Matrix<Real> dw) {
-  const Chunks chunks(w);
-  const int64_t parts = std::min<int64_t>(chunks.count, 16);  // not by the number of cores: the bits do not depend on it
+  const int64_t parts = std::min<int64_t>(w.n, 16);  // not by the number of cores: the bits do not depend on it
   std::vector<Real> sums(static_cast<size_t>(parts * dw.size()));
   share_out(parts, [&](int64_t part) {
-    const Matrix<Real> sum{sums.data() + part * dw.size(), dw.rows, dw.cols};
-    const int64_t begin = chunks.count * part / parts;
-    for (int64_t chunk = begin; chunk < chunks.count * (part + 1) / parts; ++chunk)
-      chunks.call<Real>(chunk, [&](int64_t first, int64_t count, Matrix<Real> rows) {
-        unfold_all(w, x, first, count, rows);
-        multiply<Real>(outputs_of(w, dz, first, count), true, rows, false, sum, Real(1), chunk == begin ? Result::Replaces : Result::Adds);
-      });
+    const Frame frame = padded(w);
+    Real* const space = frame.clear<Real>(w.c);
+    Columns<Real> columns(w.oh * w.ow, w.k);
+    for (int64_t n = w.n * part / parts; n < w.n * (part + 1) / parts; ++n)
+      add_weight_grad(w, frame.cols, frame.around(input_of(w, x, n), w.h, w.w, w.c, space), outputs_of(w, dz, n, 1).data, columns,
+                      sums.data() + part * dw.size());
   });
-  share_range(dw.size(), kLeastValues / parts, [&](int64_t first, int64_t end) {
-    std::copy(sums.data() + first, sums.data() + end, dw.data + first);
+  const int64_t each = terms(w);
+  share_range(each, least_rows(parts * w.k), [&](int64_t first, int64_t end) {
     for (int64_t part = 1; part < parts; ++part)
-      for (int64_t i = first; i < end; ++i) dw.data[i] += sums[static_cast<size_t>(part * dw.size() + i)];
+      for (int64_t i = first * w.k; i < end * w.k; ++i) sums[static_cast<size_t>(i)] += sums[static_cast<size_t>(part * dw.size() + i)];
+    for (int64_t i = first; i < end; ++i)
+      for (int64_t k = 0; k < w.k; ++k) dw.data[k * each + i] = sums[static_cast<size_t>(i * w.k + k)];
   });
 }
+
+namespace {
+
+// The arrays do not overlap: then the loops vectorise.
+template <class Real>
+void keep_larger(const Real* __restrict in, int64_t channels, Real* __restrict out) {
+  for (int64_t c = 0; c < channels; ++c) out[c] = in[c] > out[c] ? in[c] : out[c];
+}
+
+// Moves the gradient of the channels that have their maximum here. `left`: gradients whose maximum was not found yet.
+template <class Real>
+void take_gradient(const Real* __restrict in, const Real* __restrict top, int64_t channels, Real* __restrict left, Real* __restrict sum) {
+  for (int64_t c = 0; c < channels; ++c) {
+    const bool takes = in[c] == top[c];
+    const Real gradient = left[c];
+    sum[c] += takes ? gradient : Real(0);
+    left[c] = takes ? Real(0) : gradient;
+  }
+}
+
+}  // namespace
 
 template <class Real>
 void max_pool(const Window& w, Matrix<Real> x, Matrix<Real> y) {
   each_picture(w, w.h * w.w * w.c, [&](int64_t n) {
     const Real* from = input_of(w, x, n);
     Real* to = outputs_of(w, y, n, 1).data;
-    std::vector<bool> begun(static_cast<size_t>(w.oh * w.ow));
+    int64_t begun = -1;
     each_covered(w, [&](int64_t output, int64_t pixel) {
       const Real* in = from + pixel * w.c;
       Real* out = to + output * w.c;
-      if (!begun[static_cast<size_t>(output)]) std::copy_n(in, w.c, out);
-      begun[static_cast<size_t>(output)] = true;
-      for (int64_t c = 0; c < w.c; ++c) out[c] = in[c] > out[c] ? in[c] : out[c];
+      if (output != begun) {
+        begun = output;
+        std::copy_n(in, w.c, out);
+        return;
+      }
+      keep_larger(in, w.c, out);
     });
   });
 }
@@ -173,19 +237,13 @@ template <class Real>
 void max_pool_grad(const Window& w, Matrix<Real> dy, Matrix<Real> x, Matrix<Real> y, Matrix<Real> dx) {
   each_picture(w, w.h * w.w * w.c, [&](int64_t n) {
     const int64_t outputs = w.oh * w.ow * w.c;
-    Real* const left = scratch<Real>(outputs);  // gradients whose maximum was not found yet
+    Real* const left = scratch<Real>(outputs);
     const Real *from = input_of(w, x, n), *most = outputs_of(w, y, n, 1).data;
     Real* to = input_of(w, dx, n);
     std::fill_n(to, w.h * w.w * w.c, Real(0));
     std::copy_n(outputs_of(w, dy, n, 1).data, outputs, left);
     each_covered(w, [&](int64_t output, int64_t pixel) {
-      const Real *in = from + pixel * w.c, *top = most + output * w.c;
-      Real *grad = left + output * w.c, *sum = to + pixel * w.c;
-      for (int64_t c = 0; c < w.c; ++c) {
-        const bool takes = in[c] == top[c];
-        sum[c] += takes ? grad[c] : Real(0);
-        grad[c] = takes ? Real(0) : grad[c];
-      }
+      take_gradient(from + pixel * w.c, most + output * w.c, w.c, left + output * w.c, to + pixel * w.c);
     });
   });
 }

@@ -8,7 +8,8 @@
 
 namespace ws::cpu {
 
-// How many threads share the work of the caller: as many as OpenBLAS would start (OPENBLAS_NUM_THREADS), and one inside of a piece.
+// How many threads share the work of the caller: OMP_NUM_THREADS, or as many as there are processors for this process. One inside of
+// a piece.
 int64_t cores();
 // Ranks already share the processor. One core also gives the same bits in each process. Holds while at least one caller wants it.
 void keep_to_one_core(bool wanted);
@@ -29,14 +30,14 @@ void share_range(int64_t size, int64_t least, const Work& work) {
   share_out(pieces, [&](int64_t i) { work(size * i / pieces, size * (i + 1) / pieces); });
 }
 
-constexpr int64_t kLeastValues = 1 << 17;  // of an op that does little with each
+constexpr int64_t kLeastValues = 1 << 14;  // of an op that does little with each
 // The rows of a matrix that are worth a piece.
 inline int64_t least_rows(int64_t cols) { return std::max<int64_t>(1, kLeastValues / std::max<int64_t>(1, cols)); }
 
 // Sums columns: add(first row, end, sums) over blocks of rows that do not depend on the number of cores, so neither do the bits.
 template <class Sum, class Add>
 void share_sums(int64_t rows, int64_t cols, Sum* out, const Add& add) {
-  const int64_t blocks = std::clamp<int64_t>(rows * cols / (kLeastValues / 4), 1, 16);
+  const int64_t blocks = std::clamp<int64_t>(rows * cols / (2 * kLeastValues), 1, 16);
   std::fill_n(out, cols, Sum(0));
   if (blocks == 1) return add(int64_t{0}, rows, out);
   std::vector<Sum> sums(static_cast<size_t>(blocks * cols));

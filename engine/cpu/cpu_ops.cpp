@@ -1,13 +1,12 @@
 #include "engine/cpu/cpu_ops.h"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
 
 #include "engine/cpu/cores.h"
+#include "engine/cpu/gemm.h"
 
 namespace ws::cpu {
 namespace {
@@ -60,15 +59,6 @@ Real slope(Activation kind, Real saved) {
   return 1;
 }
 
-void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float factor, const float* a, int lda,
-          const float* b, int ldb, float kept, float* c, int ldc) {
-  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, factor, a, lda, b, ldb, kept, c, ldc);
-}
-void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double factor, const double* a, int lda,
-          const double* b, int ldb, double kept, double* c, int ldc) {
-  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, factor, a, lda, b, ldb, kept, c, ldc);
-}
-
 // Returns the logarithm of Σ exp(z). A class's loss is this minus its z, also where its p is too small for a Real.
 template <class Real>
 double softmax_row(const Real* z, Real* p, int64_t n) {
@@ -87,46 +77,15 @@ bool is_right(const Real* scores, int64_t n, int32_t label) {
 
 }  // namespace
 
-namespace {
-
-// The blocks of a result that cores compute at once: `down` by `across` of them.
-struct Blocks {
-  int64_t down = 1, across = 1;
-};
-
-Blocks blocks_of(int64_t m, int64_t n, int64_t k) {
-  constexpr double kLeastWork = 8e6;  // operations of a block: to wake a thread takes some ten microseconds
-  constexpr int64_t kLeastSide = 16;
-  Blocks blocks;
-  const double worth = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / kLeastWork;
-  if (worth < 2) return blocks;
-  const auto wanted = static_cast<int64_t>(std::min(worth, cores() > 1 ? 2.0 * static_cast<double>(cores()) : 1.0));
-  while (blocks.down * blocks.across < wanted) {
-    const bool is_high = m / blocks.down >= n / blocks.across;
-    if ((is_high ? m / blocks.down : n / blocks.across) < 2 * kLeastSide) break;
-    (is_high ? blocks.down : blocks.across) *= 2;
-  }
-  return blocks;
-}
-
-// Where a block begins: vectors of the product kernels stay whole.
-int64_t begin_of(int64_t block, int64_t blocks, int64_t size) { return block == blocks ? size : size * block / blocks / 16 * 16; }
-
-}  // namespace
-
 template <class Real>
 void multiply(Part<Real> a, bool transpose_a, Part<Real> b, bool transpose_b, Part<Real> c, Real factor, Result result) {
-  const int64_t k = transpose_a ? a.rows : a.cols;
-  const Blocks blocks = blocks_of(c.rows, c.cols, k);
-  share_out(blocks.down * blocks.across, [&](int64_t i) {
-    const int64_t down = i / blocks.across, across = i % blocks.across;
-    const int64_t row = begin_of(down, blocks.down, c.rows), rows = begin_of(down + 1, blocks.down, c.rows) - row;
-    const int64_t col = begin_of(across, blocks.across, c.cols), cols = begin_of(across + 1, blocks.across, c.cols) - col;
-    gemm(transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(rows), static_cast<int>(cols),
-         static_cast<int>(k), factor, a.data + row * (transpose_a ? 1 : a.stride), static_cast<int>(a.stride),
-         b.data + col * (transpose_b ? b.stride : 1), static_cast<int>(b.stride), result == Result::Adds ? Real(1) : Real(0),
-         c.data + row * c.stride + col, static_cast<int>(c.stride));
-  });
+  Product<Real> product;
+  product.rows = c.rows, product.cols = c.cols, product.terms = transpose_a ? a.rows : a.cols;
+  product.a = a.data, product.a_row = transpose_a ? 1 : a.stride, product.a_term = transpose_a ? a.stride : 1;
+  product.b = b.data, product.b_term = transpose_b ? 1 : b.stride, product.b_col = transpose_b ? b.stride : 1;
+  product.factor = factor, product.kept = result == Result::Adds ? Real(1) : Real(0);
+  product.c = c.data, product.c_row = c.stride;
+  gemm(product);
 }
 
 template <class Real>
@@ -146,38 +105,53 @@ void add(Matrix<Real> a, Matrix<Real> b, Matrix<Real> out) {
   });
 }
 
+namespace {
+
+// out[i] = work(i, in[i]). A loop over one array and a loop over two that do not overlap vectorise, if `work` has no branches.
+template <class Real, class Work>
+void each_value(const Real* in, Real* out, int64_t count, const Work& work) {
+  if (in != out)
+    for (int64_t i = 0; i < count; ++i) out[i] = work(i, in[i]);
+  else
+    for (int64_t i = 0; i < count; ++i) out[i] = work(i, out[i]);
+}
+
+template <class Real>
+void activate_values(Activation kind, const Real* z, Real* h, int64_t count) {
+  if (kind == Activation::Relu) return each_value(z, h, count, [](int64_t, Real v) { return v > 0 ? v : Real(0); });
+  each_value(z, h, count, [kind](int64_t, Real v) { return bend(kind, v); });
+}
+
+}  // namespace
+
 template <class Real>
 void activate(Activation kind, Matrix<Real> z, Matrix<Real> h) {
-  share_range(h.size(), kLeastValues, [=](int64_t first, int64_t end) {
-    if (kind == Activation::Relu)  // separate, because a loop without a switch vectorises
-      for (int64_t i = first; i < end; ++i) h.data[i] = z.data[i] > 0 ? z.data[i] : Real(0);
-    else
-      for (int64_t i = first; i < end; ++i) h.data[i] = bend(kind, z.data[i]);
-  });
+  share_range(h.size(), kLeastValues, [=](int64_t first, int64_t end) { activate_values(kind, z.data + first, h.data + first, end - first); });
 }
 
 template <class Real>
 void activate_grad(Activation kind, Matrix<Real> dh, Matrix<Real> saved, Matrix<Real> dz) {
   share_range(dz.size(), kLeastValues, [=](int64_t first, int64_t end) {
+    const Real *from = dh.data + first, *at = saved.data + first;
     if (kind == Activation::Relu)
-      for (int64_t i = first; i < end; ++i) dz.data[i] = saved.data[i] > 0 ? dh.data[i] : Real(0);
-    else
-      for (int64_t i = first; i < end; ++i) dz.data[i] = dh.data[i] * slope(kind, saved.data[i]);
+      return each_value(from, dz.data + first, end - first, [at](int64_t i, Real gradient) { return at[i] > 0 ? gradient : Real(0); });
+    each_value(from, dz.data + first, end - first, [at, kind](int64_t i, Real gradient) { return gradient * slope(kind, at[i]); });
   });
 }
 
 template <class Real>
 void bias_activate(Activation kind, Matrix<Real> z, Matrix<Real> bias, Matrix<Real> h, Matrix<Real> pre) {
   const int64_t cols = bias.size();  // h may have another shape
+  const int64_t block = std::max<int64_t>(1, 4096 / cols);  // stays in the first cache
   share_range(h.size() / cols, least_rows(cols), [=](int64_t first, int64_t end) {
-    for (int64_t row = first; row < end; ++row) {
-      const Real* in = z.data + row * cols;
+    for (int64_t row = first; row < end; row += block) {
+      const int64_t rows = std::min(block, end - row);
+      const Real *in = z.data + row * cols, *add = bias.data;
       Real* out = h.data + row * cols;
-      for (int64_t j = 0; j < cols; ++j) out[j] = in[j] + bias.data[j];
-      if (pre.data) std::copy_n(out, cols, pre.data + row * cols);
+      for (int64_t r = 0; r < rows; ++r) each_value(in + r * cols, out + r * cols, cols, [add](int64_t j, Real v) { return v + add[j]; });
+      if (pre.data) std::copy_n(out, rows * cols, pre.data + row * cols);
+      if (kind != Activation::None) activate_values(kind, out, out, rows * cols);
     }
-    const Matrix<Real> done{h.data + first * cols, end - first, cols};
-    activate(kind, done, done);
   });
 }
 

@@ -127,7 +127,7 @@ constexpr FieldValue kAccumulates[] = {
     {"fp32", "Sums of products in fp32. Look at its loss for comparison."},
     {"fp16", "Sums also in half precision: faster on some cards. Look at the loss: visibly less exact."}};
 constexpr FieldValue kMatmuls[] = {
-    {"library", "cuBLASLt, or OpenBLAS on the CPU. Look at Roofline: the distance to the roof."},
+    {"library", "cuBLASLt, or products for the widest vectors of the CPU. Look at Roofline: the distance to the roof."},
     {"tiled", "Our own kernel with tiles in shared memory. Look at its occupancy in Details, and at Roofline."},
     {"naive", "One thread for each output, directly from memory. Look at the matrix products in Step time."}};
 constexpr FieldValue kLoaders[] = {

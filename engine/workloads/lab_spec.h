@@ -17,7 +17,7 @@ enum class Operation { MatMul, Sine, Add, Reduce, Softmax, Copy };
 // A way to run the operation: one curve in the chart.
 enum class Way {
   CpuLoops,     // plain loops, one thread
-  CpuLibrary,   // OpenBLAS, or vectorised loops on all cores
+  CpuLibrary,   // products for the widest vectors, or vectorised loops, on all cores
   GpuPageable,  // copy in from pageable memory, compute, copy out
   GpuPinned,    // the same copies from pinned memory
   GpuResident,  // data is already on the GPU: only the work

@@ -9,7 +9,7 @@ namespace {
 
 constexpr WayInfo kWays[] = {
     {Way::CpuLoops, "cpu-loops", "CPU, plain loops", "One thread, no library: a first attempt."},
-    {Way::CpuLibrary, "cpu", "CPU, library", "OpenBLAS for products, vectorised loops otherwise, on all cores."},
+    {Way::CpuLibrary, "cpu", "CPU, library", "Products for the widest vectors of the processor, vectorised loops otherwise, on all cores."},
     {Way::GpuPageable, "gpu-pageable", "GPU, pageable copies", "Includes the copies in and out, from ordinary memory.", true},
     {Way::GpuPinned, "gpu-pinned", "GPU, pinned copies", "Includes the copies in and out, from page-locked memory.", true},
     {Way::GpuResident, "gpu", "GPU, resident data", "Only the work: the data is already on the GPU.", true},

@@ -1,4 +1,4 @@
-// A training step on the CPU: the interpreter with OpenBLAS, by network and fusion level.
+// A training step on the CPU: the interpreter, by network and fusion level.
 #include <benchmark/benchmark.h>
 
 #include "engine/cpu/cpu_executor.h"

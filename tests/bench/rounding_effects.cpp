@@ -2,8 +2,6 @@
 // alone, all of them, rounded or cut off, and a small error in the first weights alone. Prints how far the losses
 // move from float64, with several orders of the rows. 784-128x3 takes 20 s of processor time, 784x5 ten minutes.
 //   rounding_effects [784x5 | 784-128x3]
-#include <cblas.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "datasets/data_spec.h"
+#include "engine/cpu/gemm.h"
 #include "engine/passes/compile.h"
 #include "tests/support/one_step.h"
 
@@ -65,9 +64,12 @@ double sent(double v, bool has_tag, bool middle) {
 
 void multiply(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb,
               double* c, int64_t ldc) {
-  cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, static_cast<int>(m),
-              static_cast<int>(n), static_cast<int>(k), 1, a, static_cast<int>(lda), b, static_cast<int>(ldb), 0, c,
-              static_cast<int>(ldc));
+  cpu::Product<double> product;
+  product.rows = m, product.cols = n, product.terms = k;
+  product.a = a, product.a_row = ta ? 1 : lda, product.a_term = ta ? lda : 1;
+  product.b = b, product.b_term = tb ? 1 : ldb, product.b_col = tb ? ldb : 1;
+  product.c = c, product.c_row = ldc;
+  cpu::gemm(product);
 }
 
 // One training with relu, cross-entropy and plain SGD, as the tests of persistent kernels run it on the GPU.

@@ -11,7 +11,7 @@ from audit import audit
 
 SOURCE, BUILD = sys.argv[1], sys.argv[2]
 OF_DISPLAY = re.compile(r"lib(GL|GLX|EGL|GLdispatch|OpenGL|GLESv2|gbm|drm|X11|X11-xcb|xcb|Xau|Xdmcp|wayland-client|wayland-egl|wayland-cursor|fontconfig|freetype)\.so\.\d+$")
-FOREIGN = re.compile(r"lib(Qt6|QCustomPlot|qscintilla|openblas|sqlite3|zstd|icu|harfbuzz|png)")
+FOREIGN = re.compile(r"lib(Qt6|QCustomPlot|qscintilla|sqlite3|zstd|icu|harfbuzz|png)")
 
 
 def reports_where_it_does_not_run(programs, work):

@@ -73,7 +73,7 @@ Outcome run(const Words& words, const fs::path& folder, const Process::Environme
 
 Process::Environment failing(const std::string& what, const fs::path& log) {
   return test::with_writer({{"LD_PRELOAD", FAILING_CALLS},
-                            {"OPENBLAS_NUM_THREADS", "1"},
+                            {"OMP_NUM_THREADS", "1"},
                             {"ASAN_OPTIONS", "verify_asan_link_order=0"},
                             {"WARPSIGHT_FAIL", what},
                             {"WARPSIGHT_FAIL_LOG", log.string()}},
@@ -185,7 +185,7 @@ class Faults : public testing::Test {
              out.code == 0 && !missing.empty() && !(scenario.may_say_so && said))
       wrong = "it ends with 0, but " + missing;
     if (wrong.empty()) {
-      const Outcome again = run(scenario.words, here, {{"OPENBLAS_NUM_THREADS", "1"}}, scenario.program);
+      const Outcome again = run(scenario.words, here, {{"OMP_NUM_THREADS", "1"}}, scenario.program);
       if (again.code != 0)
         wrong = "the next run ends with " + std::to_string(again.code) + ": " + again.said;
       else if (const auto& why = scenario.why_next_is_incomplete ? scenario.why_next_is_incomplete : scenario.why_incomplete;

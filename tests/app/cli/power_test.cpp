@@ -196,7 +196,7 @@ class PowerFailure : public testing::Test {
         test::with_writer({{"LD_PRELOAD", LOGGED_WRITES},
                            {"WARPSIGHT_WRITES_OF", folder()},
                            {"WARPSIGHT_WRITES_LOG", log},
-                           {"OPENBLAS_NUM_THREADS", "1"},
+                           {"OMP_NUM_THREADS", "1"},
                            {"ASAN_OPTIONS", "verify_asan_link_order=0"}},
                           base_ / "writer", RUN_WRITER));
     const std::vector<Event> events = read_log(log);

@@ -1,0 +1,11 @@
+// Matrix products with AVX2 and FMA: see CMakeLists.txt for the options.
+#include "engine/cpu/gemm_kernel.h"
+
+namespace ws::cpu {
+
+template <>
+const Kernels<float>& avx2_kernels() { return VectorKernels<float, 32, 4>::kAll; }
+template <>
+const Kernels<double>& avx2_kernels() { return VectorKernels<double, 32, 4>::kAll; }
+
+}  // namespace ws::cpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include "engine/cpu/cores.h"
@@ -12,17 +13,42 @@ namespace {
 
 int64_t terms(const Window& w) { return w.kh * w.kw * w.c; }
 
+// The pixels of a picture that the window of an output pixel covers.
+struct Covered {
+  int64_t output = 0, top = 0, bottom = 0, left = 0, right = 0;
+
+  // Calls visit(input pixel).
+  template <class Visit>
+  void each(int64_t width, const Visit& visit) const {
+    for (int64_t y = top; y < bottom; ++y)
+      for (int64_t x = left; x < right; ++x) visit(y * width + x);
+  }
+};
+
+template <class Visit>
+void each_window(const Window& w, const Visit& visit) {
+  for (int64_t oy = 0; oy < w.oh; ++oy) {
+    const int64_t y = oy * w.stride - w.pad, top = std::max<int64_t>(0, y), bottom = std::min(w.h, y + w.kh);
+    for (int64_t ox = 0; ox < w.ow; ++ox) {
+      const int64_t x = ox * w.stride - w.pad;
+      visit(Covered{oy * w.ow + ox, top, bottom, std::max<int64_t>(0, x), std::min(w.w, x + w.kw)});
+    }
+  }
+}
+
 // Calls visit(output pixel, input pixel) for each pixel that a window covers.
 template <class Visit>
 void each_covered(const Window& w, const Visit& visit) {
-  for (int64_t oy = 0; oy < w.oh; ++oy) {
-    const int64_t above = oy * w.stride - w.pad, top = std::max<int64_t>(0, above), bottom = std::min(w.h, above + w.kh);
-    for (int64_t ox = 0; ox < w.ow; ++ox) {
-      const int64_t before = ox * w.stride - w.pad, left = std::max<int64_t>(0, before), right = std::min(w.w, before + w.kw);
-      for (int64_t y = top; y < bottom; ++y)
-        for (int64_t x = left; x < right; ++x) visit(oy * w.ow + ox, y * w.w + x);
-    }
-  }
+  each_window(w, [&](const Covered& window) { window.each(w.w, [&](int64_t pixel) { visit(window.output, pixel); }); });
+}
+
+// Calls work(first channel, count) for some channels at a time. The compiler knows the count of most calls: their loops are unrolled.
+constexpr int64_t kSomeChannels = 16;
+template <class Work>
+void each_channels(int64_t channels, const Work& work) {
+  int64_t first = 0;
+  for (; first + kSomeChannels <= channels; first += kSomeChannels) work(first, std::integral_constant<int64_t, kSomeChannels>());
+  if (first < channels) work(first, channels - first);
 }
 
 // A picture among zeros: its pixels begin at (top, left), `step` pixels after each other.
@@ -193,42 +219,21 @@ void convolve_weight_grad(const Window& w, Matrix<Real> x, Matrix<Real> dz, Matr
   });
 }
 
-namespace {
-
-// The arrays do not overlap: then the loops vectorise.
-template <class Real>
-void keep_larger(const Real* __restrict in, int64_t channels, Real* __restrict out) {
-  for (int64_t c = 0; c < channels; ++c) out[c] = in[c] > out[c] ? in[c] : out[c];
-}
-
-// Moves the gradient of the channels that have their maximum here. `left`: gradients whose maximum was not found yet.
-template <class Real>
-void take_gradient(const Real* __restrict in, const Real* __restrict top, int64_t channels, Real* __restrict left, Real* __restrict sum) {
-  for (int64_t c = 0; c < channels; ++c) {
-    const bool takes = in[c] == top[c];
-    const Real gradient = left[c];
-    sum[c] += takes ? gradient : Real(0);
-    left[c] = takes ? Real(0) : gradient;
-  }
-}
-
-}  // namespace
-
 template <class Real>
 void max_pool(const Window& w, Matrix<Real> x, Matrix<Real> y) {
   each_picture(w, w.h * w.w * w.c, [&](int64_t n) {
     const Real* from = input_of(w, x, n);
     Real* to = outputs_of(w, y, n, 1).data;
-    int64_t begun = -1;
-    each_covered(w, [&](int64_t output, int64_t pixel) {
-      const Real* in = from + pixel * w.c;
-      Real* out = to + output * w.c;
-      if (output != begun) {
-        begun = output;
-        std::copy_n(in, w.c, out);
-        return;
-      }
-      keep_larger(in, w.c, out);
+    each_window(w, [&](const Covered& window) {
+      each_channels(w.c, [&](int64_t first, auto count) {
+        Real most[kSomeChannels];
+        std::copy_n(from + (window.top * w.w + window.left) * w.c + first, count, most);
+        window.each(w.w, [&](int64_t pixel) {
+          const Real* in = from + pixel * w.c + first;
+          for (int64_t c = 0; c < count; ++c) most[c] = in[c] > most[c] ? in[c] : most[c];
+        });
+        std::copy_n(most, count, to + window.output * w.c + first);
+      });
     });
   });
 }
@@ -236,14 +241,25 @@ void max_pool(const Window& w, Matrix<Real> x, Matrix<Real> y) {
 template <class Real>
 void max_pool_grad(const Window& w, Matrix<Real> dy, Matrix<Real> x, Matrix<Real> y, Matrix<Real> dx) {
   each_picture(w, w.h * w.w * w.c, [&](int64_t n) {
-    const int64_t outputs = w.oh * w.ow * w.c;
-    Real* const left = scratch<Real>(outputs);
-    const Real *from = input_of(w, x, n), *most = outputs_of(w, y, n, 1).data;
+    const Real *from = input_of(w, x, n), *most = outputs_of(w, y, n, 1).data, *gradient = outputs_of(w, dy, n, 1).data;
     Real* to = input_of(w, dx, n);
     std::fill_n(to, w.h * w.w * w.c, Real(0));
-    std::copy_n(outputs_of(w, dy, n, 1).data, outputs, left);
-    each_covered(w, [&](int64_t output, int64_t pixel) {
-      take_gradient(from + pixel * w.c, most + output * w.c, w.c, left + output * w.c, to + pixel * w.c);
+    each_window(w, [&](const Covered& window) {
+      each_channels(w.c, [&](int64_t first, auto count) {
+        Real top[kSomeChannels], left[kSomeChannels];  // left: gradients whose maximum was not found yet
+        std::copy_n(most + window.output * w.c + first, count, top);
+        std::copy_n(gradient + window.output * w.c + first, count, left);
+        window.each(w.w, [&](int64_t pixel) {
+          const Real* in = from + pixel * w.c + first;
+          Real* sum = to + pixel * w.c + first;
+          for (int64_t c = 0; c < count; ++c) {
+            const bool takes = in[c] == top[c];
+            const Real value = left[c];
+            sum[c] += takes ? value : Real(0);
+            left[c] = takes ? Real(0) : value;
+          }
+        });
+      });
     });
   });
 }

@@ -23,7 +23,7 @@ struct GateArguments {
   std::vector<std::string> words;
   std::string at_most = "2%", figure, unit, markdown;
   double timeout_s = 600;
-  size_t pairs = 120;
+  size_t pairs = app::GateOptions().most_pairs;
   bool json = false, why = true;
 };
 

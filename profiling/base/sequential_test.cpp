@@ -12,8 +12,9 @@ struct Look {
   size_t pairs;
   double outside;  // probability of a false alarm at this look
 };
-// At the first look all differences must have one sign: 2 / 2^9.
-constexpr Look kLooks[] = {{9, 0.00391}, {12, 0.001}, {16, 0.001}, {22, 0.001}, {30, 0.001}, {40, 0.001}, {kMostPairs, 0.001}};
+// At the first look all differences must have one sign: 2 / 2^9. Late looks get more than early ones: only they can see a small
+// difference in noisy times.
+constexpr Look kLooks[] = {{9, 0.00391}, {12, 0.0003}, {16, 0.0004}, {22, 0.0004}, {30, 0.0005}, {40, 0.0005}, {56, 0.0006}, {80, 0.0007}, {112, 0.0007}, {160, 0.0009}, {kMostPairs, 0.001}};
 
 // The probability that the sum of the ranks of positive values is at most `sum`, for `count` values.
 class RankSums {
@@ -114,8 +115,36 @@ std::vector<double> changes_of(const std::vector<MeasuredPair>& pairs, GateState
   return changes;
 }
 
-void look(const std::vector<double>& changes, const Look& at, double limit, GateState& state) {
-  const RankInterval interval = rank_interval({changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(at.pairs)}, at.outside);
+// `out`: means that are left out at each end.
+RankInterval interval_without(const std::vector<double>& values, size_t out) {
+  std::vector<double> means;
+  means.reserve(values.size() * (values.size() + 1) / 2);
+  for (size_t i = 0; i < values.size(); ++i)
+    for (size_t j = i; j < values.size(); ++j) means.push_back(0.5 * (values[i] + values[j]));
+  const auto smallest = [&](size_t rank) {
+    const auto at = means.begin() + static_cast<std::ptrdiff_t>(rank);
+    std::ranges::nth_element(means, at);
+    return *at;
+  };
+  if (means.empty()) return {-HUGE_VAL, std::nan(""), HUGE_VAL};
+  const double middle = 0.5 * (smallest((means.size() - 1) / 2) + smallest(means.size() / 2));
+  if (out == 0) return {-HUGE_VAL, middle, HUGE_VAL};
+  return {smallest(out - 1), middle, smallest(means.size() - out)};
+}
+
+// How many means each look leaves out.
+const std::vector<size_t>& left_out_at_looks() {
+  static const std::vector<size_t> counts = [] {
+    std::vector<size_t> of_looks;
+    for (const Look& at : kLooks) of_looks.push_back(RankSums(at.pairs).left_out(at.outside / 2));
+    return of_looks;
+  }();
+  return counts;
+}
+
+void look(const std::vector<double>& changes, size_t number, double limit, GateState& state) {
+  const Look& at = kLooks[number];
+  const RankInterval interval = interval_without({changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(at.pairs)}, left_out_at_looks()[number]);
   state.looked = true;
   state.change = std::expm1(interval.middle), state.low = std::expm1(interval.low), state.high = std::expm1(interval.high);
   state.verdict = verdict_of(state.low, state.high, limit);
@@ -130,22 +159,14 @@ GateVerdict verdict_of(double low, double high, double limit) {
   return high <= limit && low >= -limit ? GateVerdict::NoDifference : GateVerdict::CannotTell;
 }
 
-RankInterval rank_interval(std::vector<double> values, double outside) {
-  std::vector<double> means;
-  for (size_t i = 0; i < values.size(); ++i)
-    for (size_t j = i; j < values.size(); ++j) means.push_back(0.5 * (values[i] + values[j]));
-  std::ranges::sort(means);
-  const size_t out = RankSums(values.size()).left_out(outside / 2);
-  if (out == 0 || means.empty()) return {-HUGE_VAL, percentile_of_sorted(means, 0.5), HUGE_VAL};
-  return {means[out - 1], percentile_of_sorted(means, 0.5), means[means.size() - out]};
-}
+RankInterval rank_interval(const std::vector<double>& values, double outside) { return interval_without(values, RankSums(values.size()).left_out(outside / 2)); }
 
 GateState judge(const std::vector<MeasuredPair>& pairs, double limit) {
   GateState state;
   const std::vector<double> changes = changes_of(pairs, state);
   if (!changes.empty()) state.change = std::expm1(median(changes));
-  for (const Look& at : kLooks)
-    if (!state.decided && changes.size() >= at.pairs) look(changes, at, limit, state);
+  for (size_t number = 0; number < std::size(kLooks); ++number)
+    if (!state.decided && changes.size() >= kLooks[number].pairs) look(changes, number, limit, state);
   return state;
 }
 

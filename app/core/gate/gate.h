@@ -20,7 +20,7 @@ struct GateMeasurement {
 struct GateOptions {
   double limit = kUsualLimit;  // how much slower B may be
   double busy = 0.25;         // a pair during which others used more of the processors is left out
-  size_t most_pairs = 120;    // with those that are left out
+  size_t most_pairs = 300;    // with those that are left out
   unsigned seed = 1;          // of the order in each pair
   bool throwaway = true;      // one run of each first, which fills caches
 };

@@ -14,6 +14,7 @@ struct Noise {
   double jitter = 0.006;    // of a measurement
   double drift = 0;         // from one measurement to the next
   double slow_mode = 0;     // how much slower the slow mode is
+  double mode_changes = 0;  // probability that the mode changes before a measurement; 0: each measurement has its own
   double outliers = 0;      // probability of a measurement that takes up to 40 % longer
   double neighbour = 0;     // probability that the machine is busy in a pair, which makes both up to 60 % slower
   bool seen = true;         // the busy machine is noticed
@@ -25,9 +26,9 @@ class Simulated {
 
   GateState run(double limit) {
     GateState state;
-    while (!state.decided && pairs_.size() < 120) {
+    while (!state.decided && pairs_.size() < 300) {
       pairs_.push_back(pair());
-      state = judge(pairs_, limit);
+      if (pairs_.size() < 64 || pairs_.size() % 16 == 0) state = judge(pairs_, limit);  // late looks may come some pairs later
     }
     return state;
   }
@@ -37,7 +38,8 @@ class Simulated {
   double measured(double factor, bool busy) {
     double time = 100 * factor * std::exp(noise_.jitter * std::normal_distribution<double>()(lot_) + now_);
     now_ += noise_.drift;
-    if (noise_.slow_mode > 0 && even() < 0.4) time *= 1 + noise_.slow_mode;
+    slow_ = noise_.mode_changes > 0 ? slow_ != (even() < noise_.mode_changes) : even() < 0.4;
+    if (noise_.slow_mode > 0 && slow_) time *= 1 + noise_.slow_mode;
     if (even() < noise_.outliers) time *= 1 + 0.4 * even();
     return busy ? time * (1 + 0.6 * even()) : time;
   }
@@ -55,6 +57,7 @@ class Simulated {
   std::mt19937 lot_;
   Noise noise_;
   double change_, now_ = 0;
+  bool slow_ = false;
   std::vector<MeasuredPair> pairs_;
 };
 
@@ -108,13 +111,46 @@ TEST(Gate, FivePercentNeedFewerThanTenPairs) {
   EXPECT_LT(pairs[pairs.size() / 2], 10u);
 }
 
+// The rounds of gate_alarms_h200.json and gate_planted*_h200.json: graphs and large batches hardly vary. Direct allocation and pinned
+// rows vary by 1.2 % and have outliers in a twelfth of the measurements, or two paces of the host that last for some measurements.
+const std::vector<Noise> kMeasured{{.jitter = 0.002}, {.jitter = 0.012, .outliers = 0.08}, {.jitter = 0.003, .outliers = 0.05}, {.jitter = 0.008, .slow_mode = 0.25, .mode_changes = 0.06, .outliers = 0.08}, {.jitter = 0.001}};
+
+TEST(Gate, InNoiseLikeThatOfAnH200TwoPercentAreFound) {
+  size_t found = 0;
+  for (unsigned seed = 0; seed < 1000; ++seed) found += Simulated(40'000 + seed, kMeasured[seed % kMeasured.size()], 0.02).run(0.01).verdict == GateVerdict::Slower;
+  RecordProperty("found_in_1000", static_cast<int>(found));
+  EXPECT_GE(found, 950u);
+}
+
+TEST(Gate, InNoiseLikeThatOfAnH200EqualProgramsAreEqual) {
+  size_t alarms = 0, decided = 0;
+  for (unsigned seed = 0; seed < 1000; ++seed) {
+    const GateVerdict verdict = Simulated(50'000 + seed, kMeasured[seed % kMeasured.size()], 0).run(kUsualLimit).verdict;
+    alarms += verdict == GateVerdict::Slower || verdict == GateVerdict::Faster, decided += verdict == GateVerdict::NoDifference;
+  }
+  RecordProperty("false_alarms_in_1000", static_cast<int>(alarms));
+  EXPECT_LE(alarms, 10u);
+  EXPECT_GE(decided, 990u);
+}
+
+TEST(Gate, InNoiseLikeThatOfAnH200FivePercentNeedFewerThanTenPairs) {
+  std::vector<size_t> pairs;
+  for (unsigned seed = 0; seed < 1000; ++seed) {
+    const GateState state = Simulated(60'000 + seed, kMeasured[seed % kMeasured.size()], 0.05).run(kUsualLimit);
+    EXPECT_EQ(state.verdict, GateVerdict::Slower) << seed;
+    pairs.push_back(state.pairs);
+  }
+  std::ranges::sort(pairs);
+  EXPECT_LT(pairs[pairs.size() / 2], 10u);
+}
+
 TEST(Gate, AFasterProgramIsFound) { EXPECT_EQ(Simulated(1, {}, -0.05).run(0.01).verdict, GateVerdict::Faster); }
 
 TEST(Gate, AChangeWithinTheLimitIsNone) {
   EXPECT_EQ(Simulated(1, {.jitter = 0.002}, 0.015).run(0.03).verdict, GateVerdict::NoDifference);
   const GateState at_limit = Simulated(1, {.jitter = 0.05}, 0.03).run(0.03);
   EXPECT_EQ(at_limit.verdict, GateVerdict::CannotTell);
-  EXPECT_EQ(at_limit.used, kMostPairs);
+  EXPECT_GE(at_limit.used, kMostPairs);
 }
 
 TEST(Gate, TwoModesAreSeenAndPairsOfOneModeCompared) {

@@ -24,7 +24,6 @@ struct PathGroup {
   std::vector<Member> nodes;
   std::vector<uint32_t> edges;  // only of causes: the delays that are this cause
 };
-inline bool is_allocator(const PathGroup& group) { return group.kind == GroupKind::Cause && group.cause.cause == PathCause::AllocatorCalls; }
 std::vector<PathGroup> path_groups(const CauseGraph& graph, const Trace& trace);
 
 // Text with any number of letters at each *. Upper and lower case are the same.

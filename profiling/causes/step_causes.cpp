@@ -13,6 +13,7 @@ namespace ws::prof {
 namespace {
 
 constexpr int64_t kGapOfOwnGraphs = -150;  // ns; seen on an H200
+constexpr int kEventCallsOfOwnLoader = 5;  // two records and three waits: it has two blocks of pinned memory in turn
 
 std::vector<Span> steps_in(const Trace& trace, TimeRange window) {
   std::vector<Span> steps;
@@ -80,7 +81,7 @@ StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
     causes.cuts.push_back(window.end);
   }
   causes.step_us = facts.step_us;
-  if (facts.own_training) causes.graph_gap_ns = kGapOfOwnGraphs;
+  if (facts.own_training) causes.graph_gap_ns = kGapOfOwnGraphs, causes.pinned_copy_calls = kEventCallsOfOwnLoader;
   if (!(causes.step_us.value > 0)) causes.step_us = {static_cast<double>(window.length()) * 1e-3 / causes.steps, 0};
   return causes;
 }

@@ -17,6 +17,7 @@ struct StepCauses {
   Interval step_us;           // as every view shows it
   bool whole_trace = false;   // no steps were found: the trace counts as one
   int64_t graph_gap_ns = 700; // between two kernels of one graph
+  int pinned_copy_calls = 0;  // that a copy from pinned memory needs more than one from pageable memory
 };
 // What is known of a run beside its trace.
 struct StepCausesFacts {

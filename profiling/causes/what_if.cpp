@@ -11,6 +11,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/statistics.h"
 #include "profiling/base/text.h"
+#include "profiling/causes/launch_times.h"
 
 namespace ws::prof {
 namespace {
@@ -18,11 +19,12 @@ namespace {
 constexpr size_t kMostExact = 6;  // edits whose orders are all tried: 64 replays
 constexpr double kReplayed = 0.01;  // a replay that misses the measured time by more is said
 constexpr int kOrders = 24;       // of more edits, drawn with a fixed seed
+constexpr double kMentioned = 0.01;  // of a step: what is not known of launches
 
 class Prediction {
  public:
   Prediction(const StepCauses& causes, const Trace& trace, const std::vector<Edit>& edits)
-      : causes_(causes), graph_(causes.graph), trace_(trace), edits_(edits), editor_(causes, trace), rate_(causes.graph, causes.cuts), start_(measured_timing(causes.graph)) {}
+      : causes_(causes), graph_(causes.graph), trace_(trace), edits_(edits), editor_(causes, trace), launches_(causes.graph), rate_(causes.graph, causes.cuts), start_(measured_timing(causes.graph)) {}
 
   WhatIf result(size_t most_rows) {
     WhatIf all;
@@ -33,7 +35,7 @@ class Prediction {
     all.unexplained_us = per_step(static_cast<double>(graph_.unexplained_ns));
     if (graph_.unexplained_ns > 0) all.least_explained = name_of(graph_.least_explained);
     if (all.replay_error > kReplayed) all.warnings.push_back(missed_text(all.replay_error, unchanged));
-    describe(start_, unchanged, most_rows, all.path, all.rows);
+    describe(start_, start_, unchanged, most_rows, all.path, all.rows);
     all.predicted_us = all.measured_us, all.saves_us = {0, 0};
     if (!edits_.empty()) add_edits(all, most_rows);
     return all;
@@ -114,13 +116,14 @@ class Prediction {
     return middle > 0 ? median(std::move(work)) / middle * causes_.step_us.value : 0;
   }
 
-  double step_us(const Timing& timing) {
-    replay(graph_, timing, times_);
+  double step_us(Timing& edited) {
+    launches_.settle(edited, times_);
     return causes_.step_us.value * rate_.ratio(times_) / base_;
   }
 
-  void describe(const Timing& timing, const std::vector<TimeNs>& times, size_t most_rows, std::vector<PathShare>& shares, std::vector<HelpRow>& rows) {
-    const CriticalPath path = critical_path(graph_, timing, times);
+  // `settled`: with what the launches of `timing` take then.
+  void describe(const Timing& timing, const Timing& settled, const std::vector<TimeNs>& times, size_t most_rows, std::vector<PathShare>& shares, std::vector<HelpRow>& rows) {
+    const CriticalPath path = critical_path(graph_, settled, times);
     const double now = causes_.step_us.value * rate_.ratio(times) / base_;
     std::vector<std::pair<double, const PathGroup*>> on_path;
     for (const PathGroup& group : editor_.groups())
@@ -156,26 +159,35 @@ class Prediction {
     const uint64_t every = (uint64_t{1} << edits_.size()) - 1;
     Timing timing = start_;
     for (const Edit& edit : edits_) editor_.apply(edit, timing);
-    const std::vector<TimeNs> times = replay(graph_, timing);
-    predict(times, all);
+    Timing settled = timing;
+    std::vector<TimeNs> times;
+    launches_.settle(settled, times);
+    predict(times, launches_.unknown(settled, times), all);
     known_[0] = causes_.step_us.value, known_[every] = all.predicted_us.value;
     const std::vector<double> means = mean_parts();
     for (size_t i = 0; i < edits_.size(); ++i) all.edits.push_back({edits_[i].text, known_[0] - with(uint64_t{1} << i), means[i]});
-    describe(timing, times, most_rows, all.path_after, all.rows_after);
+    describe(timing, settled, times, most_rows, all.path_after, all.rows_after);
   }
 
   // The noise of the measured step, and how much the ratio differs between pieces of the window. Where records were lost, the
-  // same share of what changes is not known.
-  void predict(const std::vector<TimeNs>& times, WhatIf& all) {
+  // same share of what changes is not known. Nor is what launches take that find what they did not find in the trace.
+  void predict(const std::vector<TimeNs>& times, const LaunchTimes::Unknown& not_known, WhatIf& all) {
     const double ratio = rate_.ratio(times) / base_;
     const double pieces = mean_with_interval(rate_.ratios(times)).half_width / base_;
+    const double launches = per_step(static_cast<double>(not_known.ns));
+    if (launches > kMentioned * causes_.step_us.value * ratio) all.warnings.push_back(unknown_text(not_known, launches));
     const auto lost = static_cast<double>(trace_.losses.dropped_records), kept = static_cast<double>(trace_.span_count());
     const double unknown = lost > 0 ? lost / (lost + kept) : 0;
     const auto share = [&](double of_step) {
       return Interval{causes_.step_us.value * of_step,
-                      std::hypot(causes_.step_us.half_width * of_step, causes_.step_us.value * pieces, causes_.step_us.value * unknown)};
+                      std::hypot(std::hypot(causes_.step_us.half_width * of_step, causes_.step_us.value * pieces, causes_.step_us.value * unknown), launches)};
     };
     all.predicted_us = share(ratio), all.saves_us = share(1 - ratio);
+  }
+
+  std::string unknown_text(const LaunchTimes::Unknown& not_known, double us) const {
+    return fixed(static_cast<double>(not_known.launches) / causes_.steps, 1) + " launches of a step find something else then: a busy stream instead of an idle one, or no freed memory before them. This trace has too few launches of the same kernels "
+           "to show what that changes, so the interval is up to " + fixed(us, 2) + " µs wider.";
   }
 
   std::vector<double> mean_parts() {
@@ -208,6 +220,7 @@ class Prediction {
   const Trace& trace_;
   const std::vector<Edit>& edits_;
   const Editor editor_;
+  const LaunchTimes launches_;
   const ReplayRate rate_;
   const Timing start_;
   double base_ = 1;  // ratio of the unchanged replay

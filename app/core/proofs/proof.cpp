@@ -44,19 +44,20 @@ std::string text_of(const std::vector<FieldChange>& changes) {
   return text;
 }
 
-// The spread between recordings, and at least the noise inside of them.
-Interval over_recordings(const std::vector<ProofRecording>& recordings, Interval ProofRecording::* figure) {
+// The spread between rounds, and at least the noise inside of them.
+Interval over_rounds(const std::vector<ProofRound>& rounds, const std::function<Interval(const ProofRound&)>& figure) {
   std::vector<double> values;
   double inside = 0;
-  for (const ProofRecording& one : recordings) values.push_back((one.*figure).value), inside = std::max(inside, (one.*figure).half_width);
+  for (const ProofRound& round : rounds) values.push_back(figure(round).value), inside = std::max(inside, figure(round).half_width);
   const auto [least, most] = std::ranges::minmax(values);
-  return {median(values), std::max(inside / std::sqrt(static_cast<double>(recordings.size())), 0.5 * (most - least))};
+  return {median(values), std::max(inside / std::sqrt(static_cast<double>(rounds.size())), 0.5 * (most - least))};
 }
 
-constexpr double kOnePace = 1.08;
+Interval mean_of(const Interval& a, const Interval& b) { return {0.5 * (a.value + b.value), 0.5 * std::hypot(a.half_width, b.half_width)}; }
 
-// Sorted by time.
-bool is_one_pace(const std::vector<ProofRecording>& recordings) { return recordings.back().step_us.value <= kOnePace * recordings.front().step_us.value; }
+constexpr double kOnePace = 0.05;
+
+double change_of_pace(const ProofRound& round) { return std::abs(std::log(round.later.step_us.value / round.earlier.step_us.value)); }
 
 nlohmann::ordered_json json_of(const Interval& us) { return {{"us", us.value}, {"half_width", us.half_width}}; }
 Interval interval_of(const JsonInput& in) { return {in.at("us").number(std::nan("")), in.at("half_width").number(0)}; }
@@ -114,36 +115,39 @@ Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset
   return proof;
 }
 
-std::vector<ProofRecording> at_one_pace(std::vector<ProofRecording> recordings, size_t wanted) {
-  std::ranges::sort(recordings, {}, [](const ProofRecording& r) { return r.step_us.value; });
-  const auto pace_from = [&](auto first) {
-    return std::ranges::partition_point(first, recordings.end(), [&](const ProofRecording& r) { return r.step_us.value <= kOnePace * first->step_us.value; });
-  };
-  for (auto first = recordings.begin(); first != recordings.end(); ++first)
-    if (const auto last = pace_from(first); last - first >= static_cast<std::ptrdiff_t>(wanted)) return {first, last};
-  recordings.resize(std::min(wanted, recordings.size()));
-  return recordings;
+std::vector<ProofRound> at_one_pace(std::vector<ProofRound> rounds, size_t wanted) {
+  std::ranges::stable_sort(rounds, {}, change_of_pace);
+  const auto kept = static_cast<size_t>(std::ranges::count_if(rounds, [](const ProofRound& round) { return change_of_pace(round) <= kOnePace; }));
+  rounds.resize(std::min(rounds.size(), std::max(wanted, kept)));
+  return rounds;
 }
 
 Proof prove_in_turn(const std::string& edits, int rounds, const Recorded& before, const Recorded& after) {
   constexpr size_t kTries = 3;
   const std::vector<prof::Edit> parsed = prof::parse_edits(edits);
   const auto wanted = static_cast<size_t>(rounds);
-  std::vector<ProofRecording> without, with, counted_without, counted_with;
+  const auto predicted = [&] {
+    const prof::RunData run = before();
+    const prof::WhatIf result = prof::what_if(prof::step_causes(run), run.trace, parsed, 0);
+    return ProofRecording{result.measured_us, result.predicted_us};
+  };
+  std::vector<ProofRound> all;
   Proof proof;
-  const auto enough = [&] { return without.size() >= wanted && is_one_pace(counted_without) && is_one_pace(counted_with); };
-  while (without.size() < kTries * wanted && !enough()) {
-    const prof::RunData plain = before(), changed = after();
-    const prof::WhatIf predicted = prof::what_if(prof::step_causes(plain), plain.trace, parsed, 0);
-    without.push_back({predicted.measured_us, predicted.predicted_us}), with.push_back({prof::step_causes(changed).step_us, {}});
-    counted_without = at_one_pace(without, wanted), counted_with = at_one_pace(with, wanted);
+  const auto kept = [&] { return std::ranges::count_if(all, [](const ProofRound& round) { return change_of_pace(round) <= kOnePace; }); };
+  ProofRecording earlier = predicted();
+  while (all.size() < kTries * wanted && kept() < rounds) {
+    const prof::RunData changed = after();
+    const ProofRecording later = predicted();
+    all.push_back({earlier, later, prof::step_causes(changed).step_us});
+    earlier = later;
     proof.device = changed.summary.device.empty() ? "CPU" : changed.summary.device;
   }
+  const std::vector<ProofRound> counted = at_one_pace(all, wanted);
   proof.created = prof::utc_text(), proof.edits = edits;
-  proof.rounds = static_cast<int>(std::min(counted_without.size(), counted_with.size()));
-  proof.left_out = static_cast<int>(without.size() + with.size() - counted_without.size() - counted_with.size());
-  proof.before_us = over_recordings(counted_without, &ProofRecording::step_us), proof.predicted_us = over_recordings(counted_without, &ProofRecording::predicted_us);
-  proof.after_us = over_recordings(counted_with, &ProofRecording::step_us);
+  proof.rounds = static_cast<int>(counted.size()), proof.left_out = static_cast<int>(all.size() - counted.size());
+  proof.before_us = over_rounds(counted, [](const ProofRound& round) { return mean_of(round.earlier.step_us, round.later.step_us); });
+  proof.predicted_us = over_rounds(counted, [](const ProofRound& round) { return mean_of(round.earlier.predicted_us, round.later.predicted_us); });
+  proof.after_us = over_rounds(counted, [](const ProofRound& round) { return round.measured_us; });
   return proof;
 }
 
@@ -175,7 +179,7 @@ std::string to_text(const Proof& proof) {
   const auto row = [](const char* name, const Interval& us) { return formatted("{:<11} {} ± {} µs a step\n", name, fixed(us.value, 2), fixed(us.half_width, 2)); };
   return row("before", proof.before_us) + row("predicted", proof.predicted_us) + row("measured", proof.after_us) +
          formatted("{:<11} {} % of the measured time\n{:<11} {}\n{:<11} {}, {} rounds in turn{}\n", "error", signed_fixed(100 * proof.error(), 1), "choices", proof.changes, "device", proof.device, proof.rounds,
-                   proof.left_out > 0 ? formatted("; {} recordings left out, as the machine had another pace", proof.left_out) : "");
+                   proof.left_out > 0 ? formatted("; {} left out, as the machine changed its pace", proof.left_out) : "");
 }
 
 std::string to_json(const Proof& proof) { return json_of(proof).dump(2, ' ', false, nlohmann::json::error_handler_t::replace); }

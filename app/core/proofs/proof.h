@@ -30,7 +30,7 @@ std::optional<std::string> edits_between(const RunSpec& before, const RunSpec& a
 struct Proof {
   std::string created, device, name, edits, changes;
   Interval before_us, predicted_us, after_us;
-  int rounds = 0, left_out = 0;  // left out: recordings of both sides in which the machine had another pace
+  int rounds = 0, left_out = 0;  // left out: rounds in which the machine changed its pace
   double error() const { return (predicted_us.value - after_us.value) / after_us.value; }  // signed, as a share
 };
 
@@ -44,13 +44,18 @@ Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset
 
 struct ProofRecording {
   Interval step_us;
-  Interval predicted_us;  // with the edits; of a recording without them
+  Interval predicted_us;  // with the edits
 };
-// Other programs of the machine make some recordings slower. These have the quickest pace that at least `wanted` recordings share
-// within 8 %; where there is none, these are the `wanted` quickest.
-std::vector<ProofRecording> at_one_pace(std::vector<ProofRecording> recordings, size_t wanted);
+// A recording with the edits, and those without them right before and right after it.
+struct ProofRound {
+  ProofRecording earlier, later;
+  Interval measured_us;
+};
+// The machine changes its pace now and then, for some seconds. In these rounds the step without the edits takes the same before and
+// after, within 5 %; where there are fewer than `wanted`, these are the `wanted` rounds that differ least.
+std::vector<ProofRound> at_one_pace(std::vector<ProofRound> rounds, size_t wanted);
 
-// Records both sides in turn until each has `rounds` recordings at one pace, but at most three times as many.
+// Records both sides in turn until so many rounds kept their pace, but at most three times as many.
 using Recorded = std::function<prof::RunData()>;
 Proof prove_in_turn(const std::string& edits, int rounds, const Recorded& before, const Recorded& after);
 

@@ -115,14 +115,14 @@ TEST(Gate, FivePercentNeedFewerThanTenPairs) {
 // rows vary by 1.2 % and have outliers in a twelfth of the measurements, or two paces of the host that last for some measurements.
 const std::vector<Noise> kMeasured{{.jitter = 0.002}, {.jitter = 0.012, .outliers = 0.08}, {.jitter = 0.003, .outliers = 0.05}, {.jitter = 0.008, .slow_mode = 0.25, .mode_changes = 0.06, .outliers = 0.08}, {.jitter = 0.001}};
 
-TEST(Gate, InNoiseLikeThatOfAnH200TwoPercentAreFound) {
+TEST(Gate, WithTheNoiseOfAnH200TwoPercentAreFound) {
   size_t found = 0;
   for (unsigned seed = 0; seed < 1000; ++seed) found += Simulated(40'000 + seed, kMeasured[seed % kMeasured.size()], 0.02).run(0.01).verdict == GateVerdict::Slower;
   RecordProperty("found_in_1000", static_cast<int>(found));
   EXPECT_GE(found, 950u);
 }
 
-TEST(Gate, InNoiseLikeThatOfAnH200EqualProgramsAreEqual) {
+TEST(Gate, WithTheNoiseOfAnH200EqualProgramsAreEqual) {
   size_t alarms = 0, decided = 0;
   for (unsigned seed = 0; seed < 1000; ++seed) {
     const GateVerdict verdict = Simulated(50'000 + seed, kMeasured[seed % kMeasured.size()], 0).run(kUsualLimit).verdict;
@@ -133,7 +133,7 @@ TEST(Gate, InNoiseLikeThatOfAnH200EqualProgramsAreEqual) {
   EXPECT_GE(decided, 990u);
 }
 
-TEST(Gate, InNoiseLikeThatOfAnH200FivePercentNeedFewerThanTenPairs) {
+TEST(Gate, WithTheNoiseOfAnH200FivePercentNeedFewerThanTenPairs) {
   std::vector<size_t> pairs;
   for (unsigned seed = 0; seed < 1000; ++seed) {
     const GateState state = Simulated(60'000 + seed, kMeasured[seed % kMeasured.size()], 0.05).run(kUsualLimit);

@@ -130,15 +130,80 @@ TEST(Predict, AllocatorCallsThatAreGone) {
   expect_predicted(calls, "no allocator calls", none, 4);  // no kernel was queued, so the gap of queued kernels is not known
 }
 
-TEST(Predict, LaunchesAfterFreedMemoryTakeWhatOtherLaunchesTake) {
+// Three kernels, each launched at two places of the step.
+void launch_twice(MadeProgram& p) {
+  for (size_t i = 0; i < 6; ++i) p.kernels[i].kernel = "kernel " + std::to_string(i / 2);
+}
+
+TEST(Predict, LaunchesAfterFreedMemoryTakeWhatLaunchesOfTheSameKernelTake) {
   const MadeProgram none = with(small_network(), [](MadeProgram& p) {
     p.between = 0;
     for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 3000;
+    launch_twice(p);
   });
   const MadeProgram frees = with(none, [](MadeProgram& p) {
     for (const size_t i : {1, 3, 5}) p.kernels[i].freed = 8000;
   });
   expect_predicted(frees, "no allocator calls", none, 2);
+}
+
+// As those of our optimizers, which have many parameters: they follow freed memory, but they are as long without it.
+TEST(Predict, LaunchesThatAreLongAnywayStayLong) {
+  const MadeProgram none = with(small_network(), [](MadeProgram& p) {
+    p.between = 0;
+    for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 3000;
+    for (const size_t i : {1, 3, 5}) p.kernels[i].call = 14'000;
+  });
+  const MadeProgram frees = with(none, [](MadeProgram& p) {
+    for (const size_t i : {1, 3, 5}) p.kernels[i].freed = 8000, p.kernels[i].longer_after = 0;
+  });
+  expect_predicted(frees, "no allocator calls", none, 2);
+  const RunData run = frees.run();
+  const WhatIf result = what_if(step_causes(run), run.trace, parse_edits("no allocator calls"));
+  EXPECT_THAT(result.warnings, testing::Contains(testing::StartsWith("3.0 launches of a step")));
+  EXPECT_GT(result.predicted_us.half_width, 14.9) << "three launches that may be 5 µs shorter";
+}
+
+// The host decides how long the steps are, so the longer launches count.
+TEST(Predict, LaunchesIntoAStreamThatIsNoLongerIdleAreShorter) {
+  const MadeProgram none = with(small_network(), [](MadeProgram& p) {
+    p.between = 500, p.latency = 12'000, p.longer_if_idle = 4000;
+    for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 2000;
+    launch_twice(p);
+  });
+  const MadeProgram calls = with(none, [](MadeProgram& p) {
+    for (const size_t i : {1, 3, 5}) p.kernels[i].allocation = 30'000;
+  });
+  EXPECT_GT(calls.step_us(), none.step_us() + 3 * 33);
+  expect_predicted(calls, "no allocator calls", none, 2);
+  EXPECT_LT(replay_error(step_causes(calls.run())), 1e-4);
+}
+
+// Recorded on an H200: the same network with cudaMalloc and cudaFree for each buffer, and with one arena.
+TEST(Predict, TheRecordedStepWithoutAllocatorCalls) {
+  const auto recorded = [](const char* name) { return import_ranks({std::string(WARPSIGHT_SOURCE_DIR "/resources/recorded/") + name}); };
+  const RunData direct = recorded("mnist-direct.wsrun"), arena = recorded("mnist-arena.wsrun");
+  const WhatIf result = what_if(step_causes(direct), direct.trace, parse_edits("no allocator calls"));
+  const double measured = step_causes(arena).step_us.value;
+  RecordProperty("error", std::to_string(100 * (result.predicted_us.value / measured - 1)) + " %");
+  EXPECT_NEAR(result.predicted_us.value, measured, 0.05 * measured);
+}
+
+TEST(Predict, OurPinnedLoaderMakesMoreCalls) {
+  const MadeProgram pageable = with(small_network(), [](MadeProgram& p) {
+    p.copy_call = 20'000, p.pageable = true;
+    for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 3000;
+  });
+  const RunData run = pageable.run();
+  StepCauses causes = step_causes(run);
+  causes.step_us = {pageable.step_us(), 0};
+  const auto predicted = [&](int calls) {
+    causes.pinned_copy_calls = calls;
+    return what_if(causes, run.trace, parse_edits("copies pinned")).predicted_us.value;
+  };
+  EXPECT_NEAR(predicted(0), pageable.step_us() - 11, 0.5) << "the call takes as long as a launch";
+  EXPECT_NEAR(predicted(5) - predicted(0), 5 * 9.5, 0.5) << "each call as long as a launch, with the time around it";
+  EXPECT_EQ(step_causes(run.trace, {.own_training = true}).pinned_copy_calls, 5);
 }
 
 // A program needs some time around each call. Without a call between two others it needs it once; its own long work stays.

@@ -16,6 +16,7 @@ struct MadeKernel {
   TimeNs allocation = 0;            // a call of the allocator before it; 0: none
   int stream = 0;
   TimeNs freed = 0, longer_after = 3000;  // cudaFree before it, and how much longer its launch takes then; 0: none
+  std::string kernel;               // empty: as the op
 };
 
 struct MadeProgram {
@@ -29,7 +30,9 @@ struct MadeProgram {
   bool sync = false;      // it waits for the GPU at the end of each step
   TimeNs sync_call = 600, wake_up = 1200;
   bool graph = false;     // one launch for all kernels of a step
+  TimeNs longer_if_idle = 0;  // of a launch whose stream has no work when it begins
   TimeNs copy_call = 0, copy = 4000;  // it copies its rows from the host at the begin of each step; 0: it does not
+  bool pageable = false;  // these rows lie in pageable memory
   bool other_thread = false;  // every second kernel is launched by a second thread, while the first one waits for it
   TimeNs clock_error = 0;     // the GPU's clock is early by so much
 
@@ -88,7 +91,7 @@ struct MadeProgramRun {
     Span copy = span(start - program.clock_error, program.copy, SpanKind::Copy, Meaning::Copy, "HtoD", 1);
     copy.correlation = number, copy.step = now_step;
     Detail detail;
-    detail.bytes = 50'000, detail.copy_kind = "pinned → device";
+    detail.bytes = 50'000, detail.copy_kind = program.pageable ? "pageable → device" : "pinned → device";
     copy.detail = made.trace.intern(detail);
     made.trace.append(made.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), copy);
     stream_end[0] = start + program.copy;
@@ -101,10 +104,11 @@ struct MadeProgramRun {
     if (kernel.allocation > 0) call(kernel.allocation, SpanKind::Alloc, Meaning::Allocation, "cudaMalloc", op, 0, on);
     if (kernel.freed > 0) call(kernel.freed, SpanKind::Free, Meaning::Allocation, "cudaFree", op, 0, on);
     if (kernel.allocation > 0 && program.after_allocation >= 0) now += program.after_allocation - program.between;
-    if (!program.graph || i == 0) launched = call(kernel.call + (kernel.freed > 0 ? kernel.longer_after : 0), program.graph ? SpanKind::GraphLaunch : SpanKind::Api, Meaning::Launch, program.graph ? "cudaGraphLaunch" : "cudaLaunchKernel", op, ++number, on);
+    const TimeNs longer = (kernel.freed > 0 ? kernel.longer_after : 0) + (stream_end[static_cast<size_t>(kernel.stream)] <= now + program.between ? program.longer_if_idle : 0);
+    if (!program.graph || i == 0) launched = call(kernel.call + longer, program.graph ? SpanKind::GraphLaunch : SpanKind::Api, Meaning::Launch, program.graph ? "cudaGraphLaunch" : "cudaLaunchKernel", op, ++number, on);
     TimeNs& end = stream_end[static_cast<size_t>(kernel.stream)];
     const TimeNs start = std::max(launched + program.latency, end + program.gap);
-    Span made_span = span(start - program.clock_error, kernel.work, SpanKind::Kernel, Meaning::Matrix, "kernel_" + kernel.op, op);
+    Span made_span = span(start - program.clock_error, kernel.work, SpanKind::Kernel, Meaning::Matrix, "kernel_" + (kernel.kernel.empty() ? kernel.op : kernel.kernel), op);
     made_span.correlation = number, made_span.step = now_step, made_span.flags = program.graph ? kInGraph : 0;
     made.trace.append(made.trace.track(TrackKind::Stream, "stream " + std::to_string(7 + kernel.stream), "GPU 0"), made_span);
     end = start + kernel.work;

@@ -147,7 +147,7 @@ TEST(Predict, LaunchesAfterFreedMemoryTakeWhatLaunchesOfTheSameKernelTake) {
   expect_predicted(frees, "no allocator calls", none, 2);
 }
 
-// As those of our optimizers, which have many parameters: they follow freed memory, but they are as long without it.
+// Launches of our optimizers have many parameters: they follow freed memory, but they are as long without it.
 TEST(Predict, LaunchesThatAreLongAnywayStayLong) {
   const MadeProgram none = with(small_network(), [](MadeProgram& p) {
     p.between = 0;

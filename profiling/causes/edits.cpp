@@ -69,6 +69,7 @@ class Parser {
       if (const auto name = after(edit_.text, word)) return of_name(EditKind::NoWaits, *name);
     if (const auto name = after(edit_.text, "fuse")) return of_name(EditKind::FusedWithNext, *name);
     if (const auto rank = after(edit_.text, "rank")) return of_rank(*rank);
+    if (const auto count = edit_.text.ends_with(" ranks") ? number(trimmed(edit_.text.substr(0, edit_.text.size() - 6))) : std::nullopt) return of_ranks(*count);
     if (edit_.text.ends_with(" gone")) return of_name(EditKind::Gone, trimmed(edit_.text.substr(0, edit_.text.size() - 5)));
     return of_factor();
   }
@@ -89,6 +90,11 @@ class Parser {
     if (!rank || *rank < 0 || *rank != std::floor(*rank) || *rank > 1e6 || trimmed(rest.substr(space)) != "on time") refuse("expected \"rank N on time\"");
     edit_.rank = static_cast<int>(*rank);
     return of_kind(EditKind::RankOnTime);
+  }
+  Edit of_ranks(double count) {
+    if (count < 1 || count != std::floor(count) || count > 1e6) refuse("expected a whole number of ranks, from 1 to a million");
+    edit_.rank = static_cast<int>(count);
+    return of_kind(EditKind::OtherRanks);
   }
   Edit of_factor() {
     constexpr std::pair<std::string_view, bool> kSigns[] = {{"÷", true}, {"/", true}, {"*", false}, {"×", false}};
@@ -123,6 +129,8 @@ std::string edit_kind_name(EditKind kind) {
       return "fuse NAME";
     case EditKind::RankOnTime:
       return "rank N on time";
+    case EditKind::OtherRanks:
+      return "N ranks";
     default:
       return "NAME /N";
   }
@@ -291,6 +299,9 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
     case EditKind::RankOnTime:
       changed = rank_on_time(edit.rank, timing);
       break;
+    case EditKind::OtherRanks:
+      changed = other_ranks(edit.rank, timing);
+      break;
     case EditKind::FastHost:
       changed = fast_host(timing);
       break;
@@ -425,6 +436,25 @@ size_t Editor::rank_on_time(int rank, Timing& timing) const {
     for (uint32_t e = graph_.first_edge[to]; e < graph_.first_edge[to + 1]; ++e)
       if (graph_.edges[e].kind != EdgeKind::Transfer && timing.lag[e] > 0) timing.lag[e] = 0;
   }
+  return changed;
+}
+
+// Of n ranks in a ring, each sends (n - 1) / n of the bytes, so that is how transfers grow. A rank alone has none. The last rank
+// to arrive comes as late as now.
+size_t Editor::other_ranks(int count, Timing& timing) const {
+  std::unordered_set<int> ranks;
+  for (const CauseNode& node : graph_.nodes)
+    if (node.rank >= 0) ranks.insert(node.rank);
+  const auto share = [](double of) { return (of - 1) / of; };
+  if (ranks.size() < 2) return 0;
+  const double factor = share(count) / share(static_cast<double>(ranks.size()));
+  size_t changed = 0;
+  for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
+    for (uint32_t e = graph_.first_edge[end_of(node)]; e < graph_.first_edge[end_of(node) + 1]; ++e) {
+      if (graph_.edges[e].kind != EdgeKind::Transfer || timing.lag[e] == kNoLag) continue;
+      scale_work(graph_, timing, node, factor), ++changed;
+      if (count == 1) timing.lag[e] = kNoLag;
+    }
   return changed;
 }
 

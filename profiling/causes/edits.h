@@ -21,6 +21,7 @@ enum class EditKind : uint8_t {
   FusedWithNext,  // fuse NAME
   LoaderReady,    // loader ready
   RankOnTime,     // rank 3 on time
+  OtherRanks,     // 16 ranks, each with the work that a rank has now
   FastHost,       // infinitely fast host
   FastGpu,        // infinitely fast GPU
 };
@@ -29,7 +30,7 @@ struct Edit {
   EditKind kind = EditKind::Gone;
   std::string name;       // what it selects; empty: everything that the edit can change
   double factor = 0;      // of the time of Faster
-  int rank = -1;
+  int rank = -1;          // or how many ranks
   std::string text;       // as written
 };
 
@@ -39,7 +40,7 @@ std::string edit_kind_name(EditKind kind);  // "no sync", "NAME /N"
 std::vector<Edit> parse_edits(const std::string& text);
 inline constexpr const char* kEditForms =
     "NAME /2, NAME *2, NAME gone, no sync, no sync NAME, no allocator calls, copies pinned, copies overlapped, one graph launch, "
-    "fuse NAME, loader ready, rank N on time, infinitely fast host, infinitely fast GPU";
+    "fuse NAME, loader ready, rank N on time, N ranks, infinitely fast host, infinitely fast GPU";
 
 // Applies edits to the steps of a run. It keeps the names that the run has, so that many edits can be tried.
 class Editor {
@@ -65,6 +66,7 @@ class Editor {
   size_t overlapped(Timing& timing) const;
   size_t fuse(const std::vector<const PathGroup*>& groups, Timing& timing) const;
   size_t rank_on_time(int rank, Timing& timing) const;
+  size_t other_ranks(int count, Timing& timing) const;
   size_t fast_host(Timing& timing) const;
   size_t fast_gpu(Timing& timing) const;
 

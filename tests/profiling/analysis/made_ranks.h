@@ -27,6 +27,7 @@ struct MadeRanks {
   bool numbered = false;  // spans know their step
   int64_t evaluate_every = 0;  // steps; 0: never
   bool small_last_batch = false;  // before an evaluation
+  TimeNs bucket = kBucket;  // a transfer
   uint64_t bytes = 25 << 20;
   std::string all_reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
   std::function<TimeNs(int rank, TimeNs)> clock = [](int, TimeNs time) { return time; };
@@ -121,12 +122,12 @@ struct MadeRanks {
       const auto reduce = [&](TimeNs begin, TimeNs end) {
         put(to, to.communication, SpanKind::Kernel, Meaning::Communication, to.reduce, begin, end, step, to.detail);
       };
-      reduce(ready, last + kBucket);
+      reduce(ready, last + bucket);
       put(to, to.compute, SpanKind::Kernel, Meaning::Matrix, to.backward, last, last + kBackward, step);
-      reduce(last + kBucket + 1'000, last + 2 * kBucket);
-      if (marks) put(to, to.marks, SpanKind::Step, Meaning::Other, to.step, begins[r] - 500, last + 2 * kBucket, step);
+      reduce(last + bucket + 1'000, last + 2 * bucket);
+      if (marks) put(to, to.marks, SpanKind::Step, Meaning::Other, to.step, begins[r] - 500, last + 2 * bucket, step);
     }
-    return last + 2 * kBucket + 5'000;
+    return last + 2 * bucket + 5'000;
   }
 };
 

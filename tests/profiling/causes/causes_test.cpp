@@ -393,6 +393,26 @@ TEST(Ranks, ALateRankIsWaitedFor) {
   EXPECT_THAT(failure_of([&] { editor.apply(parse_edits("rank 7 on time")[0], timing); }), HasSubstr("nothing that this edit could change"));
 }
 
+// 4 ranks send 3/4 of the bytes each, 16 ranks 15/16.
+TEST(Ranks, AnotherNumberOfRanksTransfersAnotherShare) {
+  const auto made_with = [](TimeNs bucket) {
+    MadeRanks made;
+    made.ranks = 4, made.steps = 30, made.late = 0, made.jitter = 0, made.bucket = bucket;
+    RunData run;
+    run.trace = made.joined();
+    return run;
+  };
+  const RunData four = made_with(300'000);
+  const auto predicted = [&](const char* edits) { return what_if(step_causes(four), four.trace, parse_edits(edits)).predicted_us.value; };
+  const auto known = [&](TimeNs bucket) { return step_causes(made_with(bucket)).step_us.value; };
+  EXPECT_NEAR(predicted("16 ranks"), known(375'000), 0.01 * known(375'000));
+  EXPECT_NEAR(predicted("4 ranks"), known(300'000), 0.01 * known(300'000));
+  EXPECT_NEAR(predicted("1 ranks"), 1e-3 * (MadeRanks::kForward + MadeRanks::kBackward), 20) << "no transfers";
+  const RunData one = small_network().run();
+  EXPECT_THAT(failure_of([&] { what_if(step_causes(one), one.trace, parse_edits("8 ranks")); }), HasSubstr("nothing that this edit could change"));
+  EXPECT_THAT(failure_of([&] { parse_edits("0 ranks"); }), HasSubstr("whole number of ranks"));
+}
+
 TEST(BadInput, KernelsBeforeTheirCallAreSaidAndNothingIsEndless) {
   const RunData run = with(small_network(), [](MadeProgram& p) { p.sync = true; p.clock_error = 9000; }).run();
   const StepCauses causes = step_causes(run);
@@ -470,9 +490,9 @@ TEST(BadInput, ARunWithoutWorkReportsWhatToDo) {
 }
 
 TEST(Language, EachFormIsRead) {
-  const std::vector<Edit> edits = parse_edits("no sync; no waits loss;no allocator calls ; copies pinned; copies overlapped; one graph launch; fuse relu1; loader ready; rank 3 on time; infinitely fast host; Infinitely fast GPU; fc1 /2; fc1 ÷ 2x; dW* *1.5; a/b.py:12 in f /4; op loss gone");
+  const std::vector<Edit> edits = parse_edits("no sync; no waits loss;no allocator calls ; copies pinned; copies overlapped; one graph launch; fuse relu1; loader ready; rank 3 on time; infinitely fast host; Infinitely fast GPU; fc1 /2; fc1 ÷ 2x; dW* *1.5; a/b.py:12 in f /4; op loss gone; 16 ranks");
   const std::vector<EditKind> kinds{EditKind::NoWaits, EditKind::NoWaits, EditKind::NoAllocator, EditKind::PinnedCopies, EditKind::OverlappedCopies, EditKind::OneGraph, EditKind::FusedWithNext, EditKind::LoaderReady,
-                                    EditKind::RankOnTime, EditKind::FastHost, EditKind::FastGpu, EditKind::Faster, EditKind::Faster, EditKind::Faster, EditKind::Faster, EditKind::Gone};
+                                    EditKind::RankOnTime, EditKind::FastHost, EditKind::FastGpu, EditKind::Faster, EditKind::Faster, EditKind::Faster, EditKind::Faster, EditKind::Gone, EditKind::OtherRanks};
   ASSERT_EQ(edits.size(), kinds.size());
   for (size_t i = 0; i < kinds.size(); ++i) EXPECT_EQ(edits[i].kind, kinds[i]) << edits[i].text;
   EXPECT_EQ(edits[8].rank, 3);
@@ -480,6 +500,7 @@ TEST(Language, EachFormIsRead) {
   EXPECT_EQ(edits[13].factor, 1.5);
   EXPECT_EQ(edits[14].name, "a/b.py:12 in f");
   EXPECT_EQ(edits[15].name, "op loss");
+  EXPECT_EQ(edits[16].rank, 16);
 }
 
 TEST(Language, NonsenseIsRefusedWithItsPlace) {

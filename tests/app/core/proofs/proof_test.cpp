@@ -147,7 +147,7 @@ TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
 }
 
 TEST(ProvedPredictions, KindsOfEditsAreTheirForms) {
-  for (const auto& [edits, kind] : {std::pair("no waits", "no sync"), {"fc1 /2; fc2 *3", "NAME /N"}, {"op loss gone", "NAME gone"}, {"rank 3 on time", "rank N on time"},
+  for (const auto& [edits, kind] : {std::pair("no waits", "no sync"), {"fc1 /2; fc2 *3", "NAME /N"}, {"op loss gone", "NAME gone"}, {"rank 3 on time", "rank N on time"}, {"16 ranks", "N ranks"},
                                     {"no sync; copies pinned", "several edits"}, {"an edit of another version", "an edit of another version"}})
     EXPECT_EQ(kind_of_edits(edits), kind) << edits;
 }

@@ -439,7 +439,7 @@ size_t Editor::rank_on_time(int rank, Timing& timing) const {
   return changed;
 }
 
-// Of n ranks in a ring, each sends (n - 1) / n of the bytes, so that is how transfers grow. A rank alone has none. The last rank
+// Each of n ranks in a ring sends (n - 1) / n of the bytes, so transfers grow with this share. A rank alone has none. The last rank
 // to arrive comes as late as now.
 size_t Editor::other_ranks(int count, Timing& timing) const {
   std::unordered_set<int> ranks;

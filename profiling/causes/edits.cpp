@@ -18,7 +18,6 @@ namespace {
 constexpr double kUsualPinned = 25;     // bytes a ns over PCIe, where the trace has no large copy from pinned memory
 constexpr int64_t kCopyStart = 1500;    // ns before the first byte
 constexpr int64_t kUsualCall = 3000;    // ns of a call that only begins work, where the trace has none
-constexpr int64_t kShort = 5000;        // ns between two calls; a longer time is the program's own work
 constexpr size_t kEnough = 8;           // times of a kind
 constexpr double kLargeCopy = 1 << 20;  // bytes
 
@@ -169,29 +168,23 @@ Editor::Editor(const StepCauses& causes, const Trace& trace)
   learn_times();
 }
 
-// What calls of this trace take, by their kind, and the time after them.
+// What calls of this trace take, by their kind.
 void Editor::learn_times() {
-  std::unordered_map<uint32_t, std::vector<double>> after;
-  std::unordered_set<uint32_t> copies;  // calls that begin a copy without pageable memory
+  std::unordered_set<uint32_t> copies;  // calls that begin a copy of pinned memory
   std::vector<double> copy_calls, event_calls, launches;
   for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
     const CauseNode& n = graph_.nodes[node];
     if (n.kind == NodeKind::Copy && launched_by_[node] != node) {
       const CopyEnds ends = copy_ends(trace_.detail(n.detail).copy_kind);
-      if (ends.from != MemoryPlace::Pageable && ends.to != MemoryPlace::Pageable) copies.insert(launched_by_[node]);
+      if (ends.from == MemoryPlace::Pinned || ends.to == MemoryPlace::Pinned) copies.insert(launched_by_[node]);
     }
     if (!runs_on_host(n.kind)) continue;
     const auto own = static_cast<double>(n.work_ns);
     if (n.kind == NodeKind::Launch) launches.push_back(own);
     const std::string_view name = trace_.name(n.name);
     if (n.kind == NodeKind::OtherCall && (name.find("EventRecord") != name.npos || name.find("WaitEvent") != name.npos)) event_calls.push_back(own);
-    const uint32_t next = next_in_row_[node], edge = next == node ? static_cast<uint32_t>(graph_.edges.size()) : edge_before(next);
-    if (edge < graph_.edges.size() && graph_.edges[edge].lag > 0 && graph_.edges[edge].lag < kShort)
-      after[static_cast<uint32_t>(n.name)].push_back(static_cast<double>(graph_.edges[edge].lag));
   }
   for (const uint32_t call : copies) copy_calls.push_back(static_cast<double>(graph_.nodes[call].work_ns));
-  for (auto& [name, times] : after)
-    if (times.size() >= kEnough) after_ns_[name] = std::llround(percentile(std::move(times), 0.25));
   if (launches.size() >= kEnough) copy_call_ns_ = event_call_ns_ = std::llround(median(std::move(launches)));
   if (copy_calls.size() >= kEnough) copy_call_ns_ = std::llround(median(std::move(copy_calls)));
   if (event_calls.size() >= kEnough) event_call_ns_ = std::llround(median(std::move(event_calls)));
@@ -279,7 +272,8 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
       });
       break;
     case EditKind::NoAllocator:
-      for (const NodeKind kind : {NodeKind::Allocation, NodeKind::Free}) each_of(kind, [&](uint32_t node) { drop_call(node, timing); });
+      for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
+        if (allocates(graph_.nodes[node].kind)) drop_call(node, timing), ++changed;
       break;
     case EditKind::PinnedCopies:
       changed = pinned(timing);
@@ -312,28 +306,28 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
   if (changed == 0) refuse(edit, "the steps of this run have nothing that this edit could change.");
 }
 
-// The edge from the call before this one; the number of edges without one.
-uint32_t Editor::edge_before(uint32_t node) const {
+// The time between this call and the one before it; null without one.
+int64_t* Editor::time_before(uint32_t node, Timing& timing) const {
   for (uint32_t e = graph_.first_edge[start_of(node)]; e < graph_.first_edge[start_of(node) + 1]; ++e)
-    if (graph_.edges[e].kind == EdgeKind::HostOrder) return e;
-  return static_cast<uint32_t>(graph_.edges.size());
+    if (graph_.edges[e].kind == EdgeKind::HostOrder && timing.lag[e] != kNoLag) return &timing.lag[e];
+  return nullptr;
 }
 
-// The call is not made: it takes no time and waits for nothing. What its recording and its return take goes, too. The rest of the
-// times around it is the program's own work.
+// The call is not made: it takes no time and waits for nothing. Of the short times before and after it the shorter one stays: the
+// rest is spent for the call and its recording. A long time is the program's own work.
 void Editor::drop_call(uint32_t node, Timing& timing) const {
+  constexpr int64_t kShort = 5000;
   drop_waits(graph_, timing, node);
   timing.work_ns[node] = 0;
-  const uint32_t next = next_in_row_[node], edge = next == node ? static_cast<uint32_t>(graph_.edges.size()) : edge_before(next);
-  if (edge == graph_.edges.size() || timing.lag[edge] == kNoLag || graph_.edges[edge].lag <= 0) return;
-  const auto known = after_ns_.find(static_cast<uint32_t>(graph_.nodes[node].name));
-  const int64_t goes = known == after_ns_.end() ? graph_.around_call_ns : known->second;
-  timing.lag[edge] = std::min(timing.lag[edge], std::max<int64_t>(0, graph_.edges[edge].lag - goes));
-}
-
-void Editor::drop_time_before(uint32_t node, Timing& timing) const {
-  const uint32_t edge = edge_before(node);
-  if (edge < graph_.edges.size() && timing.lag[edge] != kNoLag) timing.lag[edge] = std::min<int64_t>(timing.lag[edge], 0);
+  int64_t* before = time_before(node, timing);
+  if (!before) return;
+  const uint32_t next = next_in_row_[node];
+  int64_t* after = next == node ? nullptr : time_before(next, timing);
+  const bool short_after = after && *after > 0 && *after < kShort;
+  if (*before >= kShort) *before -= graph_.around_call_ns;
+  else if (short_after) *before = std::min(*before, *after);
+  else if (*before > 0 && after && *after >= kShort) *before = 0;
+  if (short_after) *after = 0;
 }
 
 // Calls that copy from or to the host: their data is another one in each step.
@@ -367,12 +361,8 @@ size_t Editor::graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing
     if (step_of(chain[i]) != step_of(chain[i - 1])) continue;
     ++changed;
     drop_call(chain[i], timing);
-    for (uint32_t node = chain[i - 1]; node != chain[i];) {
-      const bool neighbours = node == chain[i - 1] && next_in_row_[node] == chain[i];
-      node = next_in_row_[node];
-      const uint32_t edge = edge_before(node);
-      if (neighbours || (edge < graph_.edges.size() && graph_.edges[edge].lag < kShort)) drop_time_before(node, timing);
-    }
+    for (uint32_t e = graph_.first_edge[start_of(chain[i])]; e < graph_.first_edge[start_of(chain[i]) + 1]; ++e)
+      if (graph_.edges[e].kind == EdgeKind::HostOrder && graph_.edges[e].from / 2 == chain[i - 1]) timing.lag[e] = 0;
     in_graph.insert(chain[i]);
   }
   for (uint32_t node = 0; node < graph_.nodes.size(); ++node)

@@ -1,7 +1,6 @@
 // Edits of a graph of causes, and the language in which people write them: "no sync; fc1 /2; one graph launch".
 #pragma once
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -57,8 +56,7 @@ class Editor {
   std::string some_names() const;
   void learn_times();
   void drop_call(uint32_t node, Timing& timing) const;
-  void drop_time_before(uint32_t node, Timing& timing) const;
-  uint32_t edge_before(uint32_t node) const;
+  int64_t* time_before(uint32_t node, Timing& timing) const;
   std::unordered_set<uint32_t> calls_that_copy_with_the_host() const;
   size_t one_graph(Timing& timing) const;
   size_t graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing) const;
@@ -77,7 +75,6 @@ class Editor {
   double pinned_bytes_ns_;                  // rate of a copy from pinned memory
   int64_t copy_call_ns_;                    // of a call that only begins a copy
   int64_t event_call_ns_;                   // of a call that records an event or waits for one on a stream
-  std::unordered_map<uint32_t, int64_t> after_ns_;  // by name of a call: the short time after it that goes with it
   std::vector<uint32_t> launched_by_;       // by node: its call, or itself
   std::vector<uint32_t> next_in_row_;       // by node; itself at the end
 };

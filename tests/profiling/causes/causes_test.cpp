@@ -186,7 +186,8 @@ TEST(Predict, TheRecordedStepWithoutAllocatorCalls) {
   const WhatIf result = what_if(step_causes(direct), direct.trace, parse_edits("no allocator calls"));
   const double measured = step_causes(arena).step_us.value;
   RecordProperty("error", std::to_string(100 * (result.predicted_us.value / measured - 1)) + " %");
-  EXPECT_NEAR(result.predicted_us.value, measured, 0.05 * measured);
+  EXPECT_NEAR(result.predicted_us.value, measured, 0.08 * measured);
+  EXPECT_NEAR(result.predicted_us.value, measured, result.predicted_us.half_width);
 }
 
 TEST(Predict, OurPinnedLoaderMakesMoreCalls) {

@@ -18,7 +18,7 @@ namespace {
 constexpr double kUsualPinned = 25;     // bytes a ns over PCIe, where the trace has no large copy from pinned memory
 constexpr int64_t kCopyStart = 1500;    // ns before the first byte
 constexpr int64_t kUsualCall = 3000;    // ns of a call that only begins work, where the trace has none
-constexpr size_t kEnough = 8;           // times of a kind
+constexpr size_t kFewestTimes = 8;           // times of a kind
 constexpr double kLargeCopy = 1 << 20;  // bytes
 
 std::string trimmed(std::string_view text) {
@@ -185,9 +185,9 @@ void Editor::learn_times() {
     if (n.kind == NodeKind::OtherCall && (name.find("EventRecord") != name.npos || name.find("WaitEvent") != name.npos)) event_calls.push_back(own);
   }
   for (const uint32_t call : copies) copy_calls.push_back(static_cast<double>(graph_.nodes[call].work_ns));
-  if (launches.size() >= kEnough) copy_call_ns_ = event_call_ns_ = std::llround(median(std::move(launches)));
-  if (copy_calls.size() >= kEnough) copy_call_ns_ = std::llround(median(std::move(copy_calls)));
-  if (event_calls.size() >= kEnough) event_call_ns_ = std::llround(median(std::move(event_calls)));
+  if (launches.size() >= kFewestTimes) copy_call_ns_ = event_call_ns_ = std::llround(median(std::move(launches)));
+  if (copy_calls.size() >= kFewestTimes) copy_call_ns_ = std::llround(median(std::move(copy_calls)));
+  if (event_calls.size() >= kFewestTimes) event_call_ns_ = std::llround(median(std::move(event_calls)));
   event_call_ns_ += graph_.around_call_ns;
 }
 

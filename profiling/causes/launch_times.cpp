@@ -9,7 +9,7 @@
 namespace ws::prof {
 namespace {
 
-constexpr size_t kEnough = 8;     // launches of a place
+constexpr size_t kFewestLaunches = 8;     // launches of a place
 constexpr double kMostOf = 0.75;  // of them find the same
 constexpr size_t kFewestKernels = 3;  // that were launched both ways
 constexpr int kMostPasses = 3;
@@ -72,7 +72,7 @@ void LaunchTimes::learn() {
     for (const auto& [op, place] : places) {
       const size_t launches = place.ns[0].size() + place.ns[1].size() + place.ns[2].size();
       for (size_t kind = 0; kind < 3; ++kind)
-        if (place.ns[kind].size() >= kEnough && static_cast<double>(place.ns[kind].size()) >= kMostOf * static_cast<double>(launches)) medians[kind].push_back(median(place.ns[kind]));
+        if (place.ns[kind].size() >= kFewestLaunches && static_cast<double>(place.ns[kind].size()) >= kMostOf * static_cast<double>(launches)) medians[kind].push_back(median(place.ns[kind]));
     }
     std::vector<double> not_freed = medians[0];
     not_freed.insert(not_freed.end(), medians[1].begin(), medians[1].end());

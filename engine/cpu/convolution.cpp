@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <type_traits>
 #include <vector>
 
 #include "engine/cpu/cores.h"
@@ -17,6 +16,8 @@ int64_t terms(const Window& w) { return w.kh * w.kw * w.c; }
 struct Covered {
   int64_t output = 0, top = 0, bottom = 0, left = 0, right = 0;
 
+  Pool pool(const Window& w) const { return {w.w * w.c, bottom - top, right - left, w.c}; }
+  int64_t first(const Window& w) const { return (top * w.w + left) * w.c; }
   // Calls visit(input pixel).
   template <class Visit>
   void each(int64_t width, const Visit& visit) const {
@@ -40,15 +41,6 @@ void each_window(const Window& w, const Visit& visit) {
 template <class Visit>
 void each_covered(const Window& w, const Visit& visit) {
   each_window(w, [&](const Covered& window) { window.each(w.w, [&](int64_t pixel) { visit(window.output, pixel); }); });
-}
-
-// Calls work(first channel, count) for some channels at a time. The compiler knows the count of most calls: their loops are unrolled.
-constexpr int64_t kSomeChannels = 16;
-template <class Work>
-void each_channels(int64_t channels, const Work& work) {
-  int64_t first = 0;
-  for (; first + kSomeChannels <= channels; first += kSomeChannels) work(first, std::integral_constant<int64_t, kSomeChannels>());
-  if (first < channels) work(first, channels - first);
 }
 
 // A picture among zeros: its pixels begin at (top, left), `step` pixels after each other.
@@ -221,45 +213,24 @@ void convolve_weight_grad(const Window& w, Matrix<Real> x, Matrix<Real> dz, Matr
 
 template <class Real>
 void max_pool(const Window& w, Matrix<Real> x, Matrix<Real> y) {
+  const Kernels<Real>& kernels = best_kernels<Real>();
   each_picture(w, w.h * w.w * w.c, [&](int64_t n) {
     const Real* from = input_of(w, x, n);
     Real* to = outputs_of(w, y, n, 1).data;
-    each_window(w, [&](const Covered& window) {
-      each_channels(w.c, [&](int64_t first, auto count) {
-        Real most[kSomeChannels];
-        std::copy_n(from + (window.top * w.w + window.left) * w.c + first, count, most);
-        window.each(w.w, [&](int64_t pixel) {
-          const Real* in = from + pixel * w.c + first;
-          for (int64_t c = 0; c < count; ++c) most[c] = in[c] > most[c] ? in[c] : most[c];
-        });
-        std::copy_n(most, count, to + window.output * w.c + first);
-      });
-    });
+    each_window(w, [&](const Covered& window) { kernels.pool(window.pool(w), from + window.first(w), to + window.output * w.c); });
   });
 }
 
 template <class Real>
 void max_pool_grad(const Window& w, Matrix<Real> dy, Matrix<Real> x, Matrix<Real> y, Matrix<Real> dx) {
+  const Kernels<Real>& kernels = best_kernels<Real>();
   each_picture(w, w.h * w.w * w.c, [&](int64_t n) {
     const Real *from = input_of(w, x, n), *most = outputs_of(w, y, n, 1).data, *gradient = outputs_of(w, dy, n, 1).data;
     Real* to = input_of(w, dx, n);
     std::fill_n(to, w.h * w.w * w.c, Real(0));
     each_window(w, [&](const Covered& window) {
-      each_channels(w.c, [&](int64_t first, auto count) {
-        Real top[kSomeChannels], left[kSomeChannels];  // left: gradients whose maximum was not found yet
-        std::copy_n(most + window.output * w.c + first, count, top);
-        std::copy_n(gradient + window.output * w.c + first, count, left);
-        window.each(w.w, [&](int64_t pixel) {
-          const Real* in = from + pixel * w.c + first;
-          Real* sum = to + pixel * w.c + first;
-          for (int64_t c = 0; c < count; ++c) {
-            const bool takes = in[c] == top[c];
-            const Real value = left[c];
-            sum[c] += takes ? value : Real(0);
-            left[c] = takes ? Real(0) : value;
-          }
-        });
-      });
+      const int64_t output = window.output * w.c;
+      kernels.pool_grad(window.pool(w), from + window.first(w), most + output, gradient + output, to + window.first(w));
     });
   });
 }

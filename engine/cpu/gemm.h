@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "engine/cpu/cores.h"
-#include "engine/cpu/gemm_kernel.h"
+#include "engine/cpu/vector_kernels.h"
 
 namespace ws::cpu {
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <thread>
 #include <vector>
@@ -127,6 +128,34 @@ TEST(Gemm, BitsDoNotDependOnTheNumberOfThreads) {
         const auto alone = one.run(kernels_of<float>(set), 1);
         for (const int64_t threads : {2, 3, 4}) EXPECT_EQ(one.run(kernels_of<float>(set), threads), alone) << threads << " threads, way " << way;
       }
+}
+
+// The same values as the baseline's, also behind the last whole vector. Equal values: the first one has the gradient.
+template <class Real>
+void check_pools(VectorSet set) {
+  const Kernels<Real> &own = kernels_of<Real>(set), &base = kernels_of<Real>(VectorSet::Baseline);
+  for (const int64_t channels : {1, 3, 8, 16, 21, 40}) {
+    const Pool pool{5 * channels, 3, 2, channels};
+    std::vector<Real> in(static_cast<size_t>(15 * channels)), gradient(static_cast<size_t>(channels));
+    for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<Real>(i * 37 % 5);
+    for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<Real>(i + 1);
+    const auto run = [&](const Kernels<Real>& kernels) {
+      std::vector<Real> most(gradient.size()), sum(in.size());
+      kernels.pool(pool, in.data(), most.data());
+      kernels.pool_grad(pool, in.data(), most.data(), gradient.data(), sum.data());
+      EXPECT_EQ(std::accumulate(sum.begin(), sum.end(), Real(0)), static_cast<Real>(channels * (channels + 1) / 2));
+      sum.insert(sum.end(), most.begin(), most.end());
+      return sum;
+    };
+    EXPECT_EQ(run(own), run(base)) << channels << " channels, vectors " << static_cast<int>(set);
+  }
+}
+
+TEST(VectorKernels, PoolsAgree) {
+  for (const VectorSet set : sets()) {
+    check_pools<float>(set);
+    check_pools<double>(set);
+  }
 }
 
 // The same block on several threads at once: each has a space of its own.

@@ -1,5 +1,5 @@
-// Matrix products with AVX2 and FMA: see CMakeLists.txt for the options.
-#include "engine/cpu/gemm_kernel.h"
+// Products and pools with AVX2 and FMA: see CMakeLists.txt for the options.
+#include "engine/cpu/vector_kernels.h"
 
 namespace ws::cpu {
 

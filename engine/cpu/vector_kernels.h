@@ -1,4 +1,4 @@
-// The inner loops of matrix products. Each vector set compiles them in a source of its own, with its own instructions. They call
+// The inner loops of matrix products and of pools. Each vector set compiles them in a source of its own, with its own instructions. They call
 // no function of the standard library: the linker keeps one copy of such a function, and that copy may need AVX-512.
 #pragma once
 #include <cstdint>
@@ -21,6 +21,11 @@ struct Panel {
   int64_t c_group = 0, c_row = 0;
 };
 
+// The pixels of a picture under a window: `row` values from one row of pixels to the next.
+struct Pool {
+  int64_t row = 0, rows = 0, cols = 0, channels = 0;
+};
+
 template <class Real>
 struct Kernels {
   int64_t lanes = 0;      // values of a vector
@@ -30,6 +35,10 @@ struct Kernels {
   void (*pack_columns)(const Real* b, int64_t b_term, int64_t b_col, int64_t terms, int64_t cols, int64_t width, Real* to) = nullptr;
   // The rows of a tile side by side, for multiply().
   void (*pack_rows)(const Real* a, int64_t a_row, int64_t a_term, int64_t rows, int64_t terms, Real* to) = nullptr;
+  // The largest value of each channel.
+  void (*pool)(const Pool& pool, const Real* in, Real* most) = nullptr;
+  // Adds the gradient of each channel to the first value that is its largest.
+  void (*pool_grad)(const Pool& pool, const Real* in, const Real* most, const Real* gradient, Real* sum) = nullptr;
 };
 
 constexpr int64_t kMostVectors = 3;  // of a row of a tile
@@ -213,7 +222,51 @@ struct VectorKernels {
     pack_one_by_one(b + whole * b_col, b_term, b_col, terms, rest, width, to + whole);
   }
 
-  static constexpr Kernels<Real> kAll{kLanes, kRows, &multiply, &pack_columns, &pack_rows};
+  template <class Visit>
+  __attribute__((always_inline)) static void each_pixel(const Pool& pool, int64_t channel, const Visit& visit) {
+    for (int64_t y = 0; y < pool.rows; ++y)
+      for (int64_t x = 0; x < pool.cols; ++x) visit(y * pool.row + x * pool.channels + channel);
+  }
+
+  static void largest(const Pool& pool, const Real* in, Real* most) {
+    int64_t c = 0;
+    for (; c + kLanes <= pool.channels; c += kLanes) {
+      Vector top = load(in + c);
+      each_pixel(pool, c, [&](int64_t at) {
+        const Vector value = load(in + at);
+        top = value > top ? value : top;
+      });
+      store(most + c, top);
+    }
+    for (; c < pool.channels; ++c) {
+      Real top = in[c];
+      each_pixel(pool, c, [&](int64_t at) { top = in[at] > top ? in[at] : top; });
+      most[c] = top;
+    }
+  }
+
+  static void give_gradient(const Pool& pool, const Real* in, const Real* most, const Real* gradient, Real* sum) {
+    int64_t c = 0;
+    for (; c + kLanes <= pool.channels; c += kLanes) {
+      const Vector top = load(most + c);
+      Vector left = load(gradient + c);  // zero where the largest value was found
+      each_pixel(pool, c, [&](int64_t at) {
+        const auto takes = load(in + at) == top;
+        store(sum + at, load(sum + at) + (takes ? left : Vector{}));
+        left = takes ? Vector{} : left;
+      });
+    }
+    for (; c < pool.channels; ++c) {
+      Real left = gradient[c];
+      each_pixel(pool, c, [&](int64_t at) {
+        if (in[at] != most[c]) return;
+        sum[at] += left;
+        left = 0;
+      });
+    }
+  }
+
+  static constexpr Kernels<Real> kAll{kLanes, kRows, &multiply, &pack_columns, &pack_rows, &largest, &give_gradient};
 };
 
 }  // namespace ws::cpu

@@ -1,5 +1,5 @@
-// Matrix products with AVX-512: see CMakeLists.txt for the options.
-#include "engine/cpu/gemm_kernel.h"
+// Products and pools with AVX-512: see CMakeLists.txt for the options.
+#include "engine/cpu/vector_kernels.h"
 
 namespace ws::cpu {
 

@@ -10,6 +10,7 @@
 #include "app/text/units.h"
 #include "app/widgets/chart_file.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/run_loss.h"
 #include "profiling/base/safe_text.h"
 
 namespace ws::app {
@@ -451,8 +452,11 @@ void CurvePane::refreshLegend() {
     // A finished program that logged no such value needs no dash.
     if (series.empty() && curve.run() && !curve.run()->hasChoices() && curve.run()->loaded && !curve.run()->live()) continue;
     const Point* p = series.empty() ? nullptr : at ? series.nearest(*at) : &series.at(series.size() - 1);
-    items.push_back({curve.run() ? curve.run()->slot : 0, p ? valueText(p->y) : QStringLiteral("—")});
+    const LossFigure loss = measure_ == Gauge::Loss && !at && curve.run() ? loss_of(*curve.run()) : LossFigure();
+    const double value = std::isfinite(loss.value) || !p ? loss.value : p->y;
+    items.push_back({curve.run() ? curve.run()->slot : 0, p ? valueText(value) : QStringLiteral("—")});
   }
+  if (items.size() > 2) std::ranges::stable_sort(items, {}, &LegendItem::slot);
   legend()->setItems(std::move(items));
   std::vector<PlotValue> values;
   if (at && cursor_values_ && !legend()->showsValues())

@@ -16,8 +16,10 @@
 
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
+#include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "app/workspace/rank_count.h"
+#include "app/workspace/run_loss.h"
 #include "app/workspace/shipped_runs.h"
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_stats.h"
@@ -248,8 +250,7 @@ QWidget* TopBar::buildLive() {
   row->addSpacing(4);
   row->addWidget(separator());
   row->addSpacing(4);
-  loss_ = new NumberCell(tr("batch loss"), live);
-  loss_->setToolTip(tr("Loss of the newest batch. The line in the chart is the mean of many."));
+  loss_ = new NumberCell(tr("training loss"), live);  // the longer of its two names keeps the space
   accuracy_ = new NumberCell(tr("test accuracy"), live);
   step_time_ = new NumberCell(step_time_name(), live);
   throughput_ = new NumberCell(tr("throughput"), live);
@@ -431,7 +432,7 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   follow_->setEnabled(live_);  // a run that has ended has no newer step
   setFollow(following_);
   if (run) {
-    has_loss_ = std::isfinite(run->trainLoss()), has_accuracy_ = std::isfinite(run->testAccuracy());
+    has_loss_ = std::isfinite(loss_of(*run).value), has_accuracy_ = std::isfinite(run->testAccuracy());
     has_memory_ = std::isfinite(run->peakBytes()), has_kernels_ = run->split.kernels > 0.5;
   }
   fitCells();
@@ -444,7 +445,10 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
 }
 
 void TopBar::showFigures(const Run& run) {
-  loss_->setValue(significant_text(run.trainLoss()), {});
+  const LossFigure loss = loss_of(run);
+  loss_->setValue(significant_text(loss.value), {});
+  loss_->setCaption(text(short_name(loss)), false);
+  loss_->setToolTip(with_capital(text(long_name(loss))) + (loss.of_test() ? tr(". From the last test.") : tr(". No test was made yet.")));
   const double accuracy = run.testAccuracy(), rate = run.samplesPerSecond(), bytes = run.peakBytes();
   accuracy_->setValue(fixed_text(accuracy * 100, 2), accuracy == accuracy ? "%" : "");
   const QStringList time = step_time_text(run.stepUs()).split(' ');

@@ -114,13 +114,13 @@ function runsTable() {
   const rows = pageHead.runs.map((run, i) => {
     const time = run.stats.step_time_us || {};
     return {name: run.name, index: i, device: run.device, created: dateText(run.created), status: run.status, steps: run.stats.steps, median: time.median,
-      p5: time.p5, p95: time.p95, kernels: run.stats.kernels.count, loss: run.train_loss, accuracy: run.test_accuracy, busy: run.stats.gpu ? run.stats.gpu.busy : null,
+      p5: time.p5, p95: time.p95, kernels: run.stats.kernels.count, loss: run.loss, lossName: run.loss == null ? null : run.loss_name, accuracy: run.test_accuracy, busy: run.stats.gpu ? run.stats.gpu.busy : null,
       peak: run.peak_bytes || null};
   });
   const table = new DataTable([{title: 'run', key: 'name'}, {title: 'device', key: 'device'}, {title: 'date', key: 'created'}, {title: 'steps', key: 'steps', decimals: 0},
     {title: 'step, median µs', key: 'median', decimals: 2}, {title: 'P5 µs', key: 'p5', decimals: 2}, {title: 'P95 µs', key: 'p95', decimals: 2},
     {title: 'kernels', key: 'kernels', decimals: 0}, {title: 'GPU busy', key: 'busy', number: true, text: percentText},
-    {title: 'batch loss, last', key: 'loss', decimals: 4}, {title: 'test accuracy', key: 'accuracy', number: true, text: percentText},
+    {title: 'loss', key: 'loss', decimals: 4}, {title: 'which loss', key: 'lossName'}, {title: 'test accuracy', key: 'accuracy', number: true, text: percentText},
     {title: 'peak memory', key: 'peak', number: true, text: bytesText}], rows);
   [...table.rowsBody.rows].forEach((tr, i) => tr.cells[0].prepend(badge(i), ' '));
   return table.node;

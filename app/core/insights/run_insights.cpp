@@ -9,6 +9,7 @@
 #include "app/core/insights/predicted_savings.h"
 #include "app/core/insights/trace_insights.h"
 #include "app/core/runs/data_shape.h"
+#include "app/core/runs/loss_figure.h"
 #include "app/core/runs/machine.h"
 #include "profiling/base/version.h"
 
@@ -60,7 +61,7 @@ JudgedRun judged(const prof::RunData& data, const ComparedRun& run, const std::o
   judged.plan = plan ? &*plan : nullptr;
   judged.limits = card_limits(data.summary.device, data.summary.machine);
   judged.has_losses = !data.metrics.empty(), judged.first_loss = run.first_loss;
-  judged.last_loss = mean_of_newest(data.metrics, &prof::Metric::loss);
+  judged.last_loss = mean_of_newest(data.metrics, &prof::Metric::loss).value;
   judged.driver_calls = run.driver_calls, judged.peak_bytes = run.peak_bytes, judged.tracing_cost = run.tracing_cost;
   return judged;
 }

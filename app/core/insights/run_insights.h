@@ -33,16 +33,6 @@ struct JudgedRun {
   Interval tracing_cost = {};
 };
 
-// The mean of the newest losses, so that one batch does not decide. NaN without any.
-template <class Points, class Loss>
-double mean_of_newest(const Points& points, Loss loss) {
-  constexpr size_t kAveraged = 20;
-  const size_t count = std::min(kAveraged, points.size());
-  double sum = 0;
-  for (size_t i = points.size() - count; i < points.size(); ++i) sum += static_cast<double>(points[i].*loss);
-  return count > 0 ? sum / static_cast<double>(count) : JudgedRun::kUnknown;
-}
-
 RunFacts facts_of(const JudgedRun& run);  // step_us is 0 if nothing was traced
 
 struct RunInsights {

@@ -6,6 +6,7 @@
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/insights/run_insights.h"
 #include "app/core/runs/data_shape.h"
+#include "app/core/runs/loss_figure.h"
 #include "app/core/runs/spec_line.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/trace_stats.h"
@@ -90,6 +91,7 @@ Json tables_of(const PageRun& run) {
 
 Json run_json(const PageRun& run, const std::string& letter) {
   const prof::RunSummary& summary = run.data.summary;
+  const LossFigure loss = loss_figure(summary.test_loss, run.data.metrics, &prof::Metric::loss);
   Json json{{"letter", letter},
             {"name", run.report.run.name},
             {"file", std::filesystem::path(run.path).filename().string()},
@@ -103,7 +105,8 @@ Json run_json(const PageRun& run, const std::string& letter) {
             {"machine", machine_of(summary)},
             {"choices", choices_of(run.report.run.choices())},
             {"spec", run.report.run.spec ? spec_line(*run.report.run.spec) : ""},
-            {"train_loss", summary.train_loss},
+            {"loss", loss.value},
+            {"loss_name", long_name(loss)},
             {"test_accuracy", summary.final_accuracy},
             {"peak_bytes", prof::peak_memory(run.data)},
             {"counted", prof::counted_steps(run.report.run.sample).text},

@@ -1,12 +1,14 @@
 #include "app/core/report/report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/comparison/mismatches.h"
 #include "app/core/report/drawing.h"
 #include "app/core/report/report_sections.h"
 #include "app/core/report/report_figures.h"
+#include "app/core/runs/loss_figure.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/safe_text.h"
@@ -45,7 +47,7 @@ bool within_noise(const ReportRun& a, const ReportRun& b) {
 std::string in_brackets(const MeasureDelta& d) {
   if (!d.known() || d.delta == 0) return "";
   if (is_quiet(d.verdict)) return std::string(" (") + verdict_text(d.verdict) + ")";
-  return " (" + percent_change_text(d.percent) + (d.verdict == Verdict::NoiseUnknown ? ", noise unknown)" : ")");
+  return " (" + percent_change_text(d.percent) + (d.verdict == Verdict::NoiseUnknown ? std::string(", ") + verdict_text(d.verdict) : "") + ")";
 }
 
 std::string row(const std::vector<std::string>& cells, const char* tag) {
@@ -73,6 +75,12 @@ std::string step_text(const ComparedRun& r) {
   return r.time.has_spread() ? median + ", " + fixed(r.time.p5_us, 1) + " to " + fixed(r.time.p95_us, 1) : median;
 }
 
+// Which loss it is stands beside it: of a test, or a mean of steps.
+std::string loss_text(const ReportRun& r) {
+  const LossFigure loss = loss_figure(r.run.evaluations.empty() ? ComparedRun::kUnknown : r.run.evaluations.back().test_loss, r.loss, &Point::value);
+  return std::isnan(loss.value) ? "–" : fixed(loss.value, 4) + " (" + long_name(loss) + ")";
+}
+
 std::string warnings_html(const std::vector<ReportRun>& runs) {
   std::string items;
   for (const std::string& sentence : unfair(runs)) items += "<li>" + escape_xml(sentence) + "</li>";
@@ -88,7 +96,7 @@ constexpr const char* kWhichSteps =
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
   std::string out = "<table>" + row({"", "run", "device", "status", "steps", "step time, µs", "mean with pauses, µs",
-                                     "samples/s", "batch loss, last", "test accuracy %", "allocator calls a step", "peak memory",
+                                     "samples/s", "loss", "test accuracy %", "allocator calls a step", "peak memory",
                                      "tracing costs"},
                                     "th");
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -97,7 +105,7 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
                 step_text(r.run) + step_against_first(runs, i), known(r.run.whole_run_us, 1),
                 figure::grouped(measure(measures_of(r.run), MeasureKind::Throughput).value.value) +
                     samples_against_first(runs, i),
-                r.loss.empty() ? "–" : fixed(r.loss.back().value, 4),
+                loss_text(r),
                 r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2), fixed(r.run.driver_calls, 1),
                 figure::bytes_text(r.run.peak_bytes), tracing_text(r.run)},
                "td");

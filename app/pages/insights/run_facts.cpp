@@ -5,6 +5,7 @@
 
 #include "app/workspace/compared_live_run.h"
 #include "app/workspace/card_limits.h"
+#include "app/workspace/run_loss.h"
 #include "engine/devices/devices.h"
 #include "profiling/analysis/trace_queries.h"
 
@@ -89,7 +90,7 @@ JudgedRun judged_run(const Run& run) {
   judged.limits = card_limits(run);
   judged.has_losses = !run.steps.empty();
   if (judged.has_losses) judged.first_loss = static_cast<double>(run.steps.front().loss);
-  judged.last_loss = mean_of_newest(run.steps, &StepPoint::loss);
+  judged.last_loss = mean_of_newest(run.steps, &StepPoint::loss).value;
   judged.driver_calls = run.driverCalls(), judged.peak_bytes = run.peakBytes(), judged.tracing_cost = run.tracing_cost;
   return judged;
 }

@@ -78,7 +78,8 @@ constexpr const char* kTime = "step time";
 constexpr const char* kLow = "5th percentile";
 constexpr const char* kHigh = "95th percentile";
 constexpr const char* kMean = "mean step";
-constexpr const char* kTrainLoss = "batch loss";
+constexpr const char* kBatchLoss = "batch loss";
+constexpr const char* kTrainLoss = "training loss";
 constexpr const char* kTestLoss = "test loss";
 constexpr const char* kAccuracy = "test accuracy";
 constexpr const char* kMemory = "peak memory";
@@ -153,7 +154,7 @@ QString without_tags(QString html) { return html.remove(QRegularExpression("<[^>
 
 void look_at_top_bar(MainWindow& window, const QString& when, Said& said) {
   static const std::pair<QString, const char*> cells[] = {
-      {"batch loss", kTrainLoss}, {"test accuracy", kAccuracy}, {"step time", kTime}, {"peak memory", kMemory}};
+      {"training loss", kTrainLoss}, {"test loss", kTestLoss}, {"test accuracy", kAccuracy}, {"step time", kTime}, {"peak memory", kMemory}};
   for (const NumberCell* cell : window.topBar()->findChildren<NumberCell*>())
     for (const auto& [name, figure] : cells)
       if (cell->accessibleName().startsWith(name)) {
@@ -201,7 +202,7 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
   said.addWords(kLetter, when + " split", QRegularExpression("step time of (\\w+) ").match(split).captured(1));
   for (const CurvePane* pane : window.findChild<LivePage*>()->findChildren<CurvePane*>())
     if (pane->findChild<Plot*>()->accessibleName() == "Loss chart" && !pane->legend()->items().empty())
-      said.add(kTrainLoss, when + " legend", pane->legend()->items().front().value);
+      said.add(std::isfinite(run.testLoss()) ? kTestLoss : kTrainLoss, when + " legend", pane->legend()->items().front().value);
   const auto bars = painted_texts(*window.findChild<LivePage*>()->split());
   for (size_t i = 0; i + 1 < bars.size(); ++i)  // the number at the end of a bar has a unit
     said.add(kTime, when + " bar of the split", printed(bars[i].text, bars[i + 1].text.isEmpty() ? "?" : bars[i + 1].text));
@@ -283,7 +284,7 @@ void look_at_report(const ReportRun& report, const Run& run, const QString& view
       said.add(kLow, view, cell.section(", ", 1).section(" to ", 0, 0), "µs");
       said.add(kHigh, view, cell.section(" to ", 1).section(' ', 0, 0), "µs");
     }
-    if (head == "batch loss, last") said.add(kTrainLoss, view, cell);
+    if (head == "loss") said.add(cell.contains("test loss") ? kTestLoss : kTrainLoss, view, cell.section(' ', 0, 0));
     if (head == "test accuracy %") said.add(kAccuracy, view, cell, "%");
     if (head == "allocator calls a step") said.add(kCalls, view, cell);
     if (head == "peak memory") said.add(kMemory, view, cell.section(' ', 0, 0), cell.section(' ', 1));
@@ -333,7 +334,7 @@ void look_at_files(const Run& run, const QString& when, Said& said) {
   exact(kTime, json["step_time_us"]["median"], 1);
   exact(kLow, json["step_time_us"]["p5"], 1);
   exact(kHigh, json["step_time_us"]["p95"], 1);
-  exact(kTrainLoss, json["final_train_loss"], 1);
+  exact(kBatchLoss, json["final_train_loss"], 1);
   exact(kTestLoss, json["test_loss"], 1);
   exact(kAccuracy, json["test_accuracy"], 100);
   exact(kMemory, json["peak_bytes"], 1);

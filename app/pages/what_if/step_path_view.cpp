@@ -13,7 +13,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kLeft = 116, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 24, kMostRow = 52, kBarSpace = 6, kSpace = 10;
+constexpr double kLeft = 116, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 13, kMostRow = 52, kBarSpace = 6, kSpace = 10;
 constexpr double kFaint = 0.28, kExample = 0.45;
 constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
 constexpr int kFewestLetters = 6;
@@ -83,7 +83,12 @@ void StepPathView::paintAxis(QPainter& painter) const {
 double StepPathView::paintPicture(QPainter& painter, const PathPicture& picture, double top) const {
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
-  painter.drawText(QRectF(8, top, width() - 16, kTitle), Qt::AlignLeft | Qt::AlignVCenter, picture.title);
+  const double note = picture.note.isEmpty() ? 0 : QFontMetricsF(ui_font(12)).horizontalAdvance(picture.note) + 16;
+  const QRectF line(8, top, width() - 8 - kRight, kTitle);
+  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(picture.title, Qt::ElideRight, static_cast<int>(line.width() - note)));
+  painter.setFont(ui_font(12));
+  painter.setPen(theme().secondary);
+  painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, picture.note);
   const double row_height = rowHeight(), bottom = top + kTitle + row_height * static_cast<double>(picture.rows.size());
   double row_top = top + kTitle;
   painter.save();
@@ -93,7 +98,7 @@ double StepPathView::paintPicture(QPainter& painter, const PathPicture& picture,
   }
   painter.restore();
   painter.setPen(QPen(theme().text, 1.5));
-  painter.drawLine(QPointF(x(picture.length_us), top + kTitle - 2), QPointF(x(picture.length_us), bottom));
+  painter.drawLine(QPointF(x(picture.length_us), top + kTitle), QPointF(x(picture.length_us), bottom));
   if (picture.half_width_us > 0) {
     const double low = x(std::max(0.0, picture.length_us - picture.half_width_us)), high = std::min<double>(width() - 2, x(picture.length_us + picture.half_width_us));
     painter.fillRect(QRectF(low, bottom - 2, high - low, 3), theme().primary);
@@ -102,12 +107,12 @@ double StepPathView::paintPicture(QPainter& painter, const PathPicture& picture,
 }
 
 void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, double top, double opacity) const {
-  const double height = rowHeight();
-  painter.setFont(ui_font(11));
+  const double height = rowHeight(), space = std::min(kBarSpace, height / 4);
+  painter.setFont(ui_font(height < 16 ? 10.5 : 11));
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(8, top, kLeft - 14, height), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(row.name, Qt::ElideRight, static_cast<int>(kLeft - 14)));
   for (const PathPicture::Bar& bar : row.bars) {
-    const QRectF box(x(bar.begin), top + kBarSpace / 2, std::max(1.0, x(bar.end) - x(bar.begin)), height - kBarSpace);
+    const QRectF box(x(bar.begin), top + space / 2, std::max(1.0, x(bar.end) - x(bar.begin)), height - space);
     painter.setOpacity(opacity * (bar.on_path ? 1 : kFaint));
     draw_fill(painter, box, bar.waits_for_data ? theme().data_wait : meaning_brush(bar.meaning));
     painter.setOpacity(1);

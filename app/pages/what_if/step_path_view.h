@@ -23,7 +23,7 @@ struct PathPicture {
     QString name;
     std::vector<Bar> bars;
   };
-  QString title;
+  QString title, note;  // the note stands at the right
   double length_us = 0, half_width_us = 0;
   bool example = false;  // nobody asked for it yet: painted pale
   std::vector<Row> rows;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "app/text/qt_text.h"
+#include "app/text/units.h"
 #include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
@@ -55,10 +56,10 @@ PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace,
       if (host_too || !prof::runs_on_host(graph.nodes[node].kind)) range = {std::min(range.begin, times[prof::start_of(node)]), std::max(range.end, times[prof::end_of(node)])};
     return range;
   };
-  // The GPU shows where a step begins and ends, unless it idles through most of it.
+  // The GPU shows where a step begins, unless it idles through most of it. What follows its last kernel is part of the step, too.
   prof::TimeRange shown = extent(false);
   if (shown.begin > shown.end || static_cast<double>(shown.length()) * 1e-3 < length_us / 2) shown = extent(true);
-  const auto [first, last] = shown;
+  const prof::TimeNs first = shown.begin, last = std::max(shown.end, first + static_cast<prof::TimeNs>(length_us * 1e3));
   // Meanwhile the host may be at another step.
   std::map<std::pair<bool, uint32_t>, PathPicture::Row> rows;  // the host's above the GPU's
   size_t bars = 0;
@@ -88,11 +89,13 @@ std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const pro
   prof::Timing timing = prof::measured_timing(causes.graph);
   std::vector<PathPicture> pictures{picture_of(causes, trace, nodes, timing, result.measured_us.value)};
   pictures[0].title = QObject::tr("measured"), pictures[0].length_us = result.measured_us.value;
+  pictures[0].note = QObject::tr("%1 a step").arg(step_time_text(result.measured_us.value));
   if (edits.empty()) return pictures;
   const prof::Editor editor(causes, trace);
   for (const prof::Edit& edit : edits) editor.apply(edit, timing);
   pictures.push_back(picture_of(causes, trace, nodes, timing, result.predicted_us.value));
   pictures[1].title = QObject::tr("predicted: the same step with the edits");
+  pictures[1].note = QObject::tr("%1 a step, %2 less").arg(step_time_text(result.predicted_us.value), step_time_text(result.saves_us.value));
   pictures[1].length_us = result.predicted_us.value, pictures[1].half_width_us = result.predicted_us.half_width;
   return pictures;
 }

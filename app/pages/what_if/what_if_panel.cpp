@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMenu>
 #include <QPushButton>
 #include <QSplitter>
 #include <QTableView>
@@ -29,7 +30,7 @@ namespace {
 
 constexpr size_t kMostSpans = 150'000;  // the window waits for the graph, below 0.1 s
 
-QString saved_text(double us) { return fixed_text(-us, 2) + QStringLiteral(" µs"); }
+QString less_text(double us) { return us < 0 ? QObject::tr("%1 more").arg(step_time_text(-us)) : QObject::tr("%1 less").arg(step_time_text(us)); }
 
 QLabel* label(QWidget* parent, int px, int weight = 400) {
   auto* made = new QLabel(parent);
@@ -57,19 +58,36 @@ double median_error(const ProvedPredictions& proved, const prof::HelpRow& row) {
   return std::nan("");
 }
 
-Table help_table(const prof::WhatIf& result, const ProvedPredictions& proved) {
+// Rows of one kind do not contain each other. Rows of two kinds do: a module has launch calls.
+std::vector<prof::HelpRow> rows_of(const std::optional<prof::WhatIf>& result, prof::GroupKind kind) {
+  std::vector<prof::HelpRow> rows;
+  if (result) std::ranges::copy_if(result->edits.empty() ? result->rows : result->rows_after, std::back_inserter(rows), [kind](const prof::HelpRow& row) { return row.kind == kind; });
+  return rows;
+}
+
+QString list_name(prof::GroupKind kind) {
+  switch (kind) {
+    case prof::GroupKind::Cause:
+      return QObject::tr("By cause");
+    case prof::GroupKind::Module:
+      return QObject::tr("By module");
+    case prof::GroupKind::Line:
+      return QObject::tr("By line");
+    case prof::GroupKind::Op:
+      break;
+  }
+  return QObject::tr("By op");
+}
+
+Table help_table(const std::vector<prof::HelpRow>& rows, const ProvedPredictions& proved) {
   Table table;
   using Kind = Table::Kind;
-  table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "an op, a line, a module or a cause"},
-                   {.key = "kind", .name = "kind", .kind = Kind::Text},
-                   {.key = "now_us", .name = "work", .unit = "µs", .kind = Kind::Time, .tip = "its time in the median step, of all threads and ranks together: with several of them, more than the step takes"},
+  table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "what the step does"},
+                   {.key = "now_us", .name = "own time", .unit = "µs", .kind = Kind::Time, .tip = "its work in the median step, without waits, of all threads and ranks together: with several of them, more than the step takes"},
                    {.key = "one_us_less_saves", .name = "1 µs less saves", .decimals = 2, .tip = "what a step saves for each µs that this takes less: 1 on the critical path, 0 beside it"},
-                   {.key = "saved_if_free_us", .name = "saved if free", .unit = "µs", .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore},
+                   {.key = "saved_if_free_us", .name = "a step saves", .unit = "µs", .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore},
                    {.key = "off", .name = "off by", .unit = "%", .kind = Kind::Percent, .tip = "how far such predictions have been off at the median, as a share of the measured step"}};
-  const std::vector<prof::HelpRow>& rows = result.edits.empty() ? result.rows : result.rows_after;
-  const auto shared = [&rows](const prof::HelpRow& row) { return std::ranges::count(rows, row.name, &prof::HelpRow::name) > 1; };
-  for (const prof::HelpRow& row : rows)
-    table.rows.push_back({{shared(row) ? row.name + " (" + prof::group_kind_name(row.kind) + ")" : row.name, prof::group_kind_name(row.kind), row.now_us, row.slope(), row.gain_us, median_error(proved, row)}});
+  for (const prof::HelpRow& row : rows) table.rows.push_back({{row.name, row.now_us, row.slope(), row.gain_us, median_error(proved, row)}});
   return table;
 }
 
@@ -96,7 +114,25 @@ void WhatIfPanel::build() {
   help_pane_ = new Pane(tr("What would help most"), bottom);
   table_ = table_view(help_pane_, model_, sorter_, tr("What would help most"));
   table_->viewport()->installEventFilter(this);
-  help_pane_->setBody(table_);
+  auto* help = new QWidget(help_pane_);
+  auto* column = new QVBoxLayout(help);
+  column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
+  column->addWidget(table_, 1);
+  help_note_ = label(help, 11);
+  help_note_->setForegroundRole(QPalette::PlaceholderText);
+  help_note_->setContentsMargins(10, 3, 10, 5);
+  column->addWidget(help_note_);
+  help_pane_->setBody(help);
+  kind_button_ = option_button(tr("What the rows are"), help_pane_);
+  auto* kinds = new QMenu(kind_button_);
+  for (const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
+    connect(kinds->addAction(list_name(kind)), &QAction::triggered, this, [this, kind] {
+      kind_ = kind;
+      fillTable();
+    });
+  kind_button_->setMenu(kinds);
+  kind_button_->setText(list_name(kind_));
+  help_pane_->addOption(kind_button_);
   top->addWidget(buildEdits());
   top->addWidget(step_pane_);
   bottom->addWidget(help_pane_);
@@ -113,8 +149,7 @@ void WhatIfPanel::build() {
   outer->addWidget(rows);
   connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
     const int row = sorter_.mapToSource(index).row();
-    const std::vector<prof::HelpRow>& helps = result_->edits.empty() ? result_->rows : result_->rows_after;
-    addEdit(text(prof::edit_of(helps[static_cast<size_t>(row)])));
+    addEdit(text(prof::edit_of(rows_of(result_, kind_)[static_cast<size_t>(row)])));
   });
   connect(view_, &StepPathView::barChosen, this, [this](const QString& name) { input_->setText(name + QStringLiteral(" /2")); input_->setFocus(); });
 }
@@ -142,13 +177,13 @@ QWidget* WhatIfPanel::buildEdits() {
 }
 
 QWidget* WhatIfPanel::buildPrediction() {
-  prediction_pane_ = new Pane(tr("Prediction"), this);
+  prediction_pane_ = new Pane(tr("Proof"), this);
   auto* body = new QWidget(prediction_pane_);
-  predicted_ = label(body, 18, 600), why_not_ = label(body, 11), proof_ = label(body, 13), quote_ = label(body, 11);
+  why_not_ = label(body, 11), proof_ = label(body, 13), quote_ = label(body, 11);
   prove_ = new QPushButton(tr("Prove it"), body);
   prove_->setToolTip(tr("Trains with the choices now and with the choices that do the edits, in turn, and compares the measured step with the prediction."));
   auto* column = new QVBoxLayout(body);
-  for (QWidget* widget : std::initializer_list<QWidget*>{predicted_, quote_, prove_, why_not_, proof_}) column->addWidget(widget);
+  for (QWidget* widget : std::initializer_list<QWidget*>{prove_, why_not_, proof_, quote_}) column->addWidget(widget);
   column->addStretch(1);
   prediction_pane_->setBody(body);
   connect(prove_, &QPushButton::clicked, this, &WhatIfPanel::prove);
@@ -192,16 +227,46 @@ bool WhatIfPanel::eventFilter(QObject* watched, QEvent* event) {
 
 namespace {
 
-// Without an edit, the row that would help most shows what the page does.
-std::optional<PathPicture> example_of(const prof::StepCauses& causes, const prof::Trace& trace, const prof::WhatIf& result) {
-  const auto most = std::ranges::max_element(result.rows, {}, &prof::HelpRow::gain_us);
-  if (most == result.rows.end() || !(most->gain_us > 0)) return std::nullopt;
+struct Example {
+  PathPicture picture;
+  prof::WhatIf then;
+  QString name;
+};
+
+// Without an edit, the cause that would help most shows what the page does.
+std::optional<Example> example_of(const prof::StepCauses& causes, const prof::Trace& trace, const prof::WhatIf& result) {
+  const std::vector<prof::HelpRow> causes_of_step = rows_of(result, prof::GroupKind::Cause);
+  const auto most = std::ranges::max_element(causes_of_step, {}, &prof::HelpRow::gain_us);
+  if (most == causes_of_step.end() || !(most->gain_us > 0)) return std::nullopt;
   const std::vector<prof::Edit> edits = prof::parse_edits(prof::edit_of(*most));
   const prof::WhatIf then = prof::what_if(causes, trace, edits);
   PathPicture picture = step_pictures(causes, trace, edits, then).back();
-  picture.title = QObject::tr("for example, if “%1” takes no time: %2 less a step").arg(text(most->name), step_time_text(most->gain_us));
+  picture.title = QObject::tr("for example without “%1”").arg(text(most->name));
   picture.example = true;
-  return picture;
+  return Example{std::move(picture), then, text(most->name)};
+}
+
+// The advice is about one graph launch, which saves more than free launch calls.
+QString graph_note(const prof::StepCauses& causes, const prof::Trace& trace) {
+  try {
+    const prof::WhatIf then = prof::what_if(causes, trace, prof::parse_edits("one graph launch"), 0);
+    return QObject::tr(" “one graph launch” saves %1: with the launch calls, the gaps between the kernels go.").arg(step_time_text(then.saves_us.value));
+  } catch (const Failure&) {
+    return {};  // it launches one graph, or no kernel
+  }
+}
+
+QString change_of(const prof::WhatIf& then) {
+  const double before = then.measured_us.value, after = then.predicted_us.value;
+  const QString times = QObject::tr("%1 (± %2) instead of %3").arg(step_time_text(after), step_time_text(then.predicted_us.half_width), step_time_text(before));
+  return after > 0 && after < before ? QObject::tr("%1, %2× faster").arg(times, fixed_text(before / after, 2)) : times;
+}
+
+// The predicted step, in one sentence.
+QString headline_of(const prof::WhatIf& result, const std::optional<Example>& example) {
+  if (!result.edits.empty()) return QObject::tr("Predicted step: %1").arg(change_of(result));
+  if (example) return QObject::tr("Without “%1” a step would take %2").arg(example->name, change_of(example->then));
+  return QObject::tr("A step takes %1").arg(step_time_text(result.measured_us.value));
 }
 
 }  // namespace
@@ -218,7 +283,7 @@ void WhatIfPanel::refresh() {
   try {
     compute(edits_);
   } catch (const std::exception& problem) {
-    result_.reset();
+    result_.reset(), graph_note_.clear();
     if (!edits_.empty()) emit said(QString::fromUtf8(problem.what()), true);
     edits_.clear();
     try {
@@ -236,8 +301,10 @@ void WhatIfPanel::compute(const QStringList& edits) {
   const prof::StepCauses causes = causes_of(*run_, kMostSpans);
   const prof::WhatIf result = prof::what_if(causes, run_->trace, parsed);
   std::vector<PathPicture> pictures = step_pictures(causes, run_->trace, parsed, result);
-  if (parsed.empty())
-    if (auto example = example_of(causes, run_->trace, result)) pictures.push_back(std::move(*example));
+  const std::optional<Example> example = parsed.empty() ? example_of(causes, run_->trace, result) : std::nullopt;
+  if (example) pictures.push_back(example->picture);
+  headline_ = headline_of(result, example);
+  graph_note_ = parsed.empty() ? graph_note(causes, run_->trace) : QString();
   view_->setPictures(std::move(pictures));
   result_ = result, edits_ = edits;
 }
@@ -288,10 +355,10 @@ void WhatIfPanel::fill() {
   const auto cause = r.path.empty() ? QString() : text(r.path.front().name);
   const QString steps = r.whole_trace ? tr("the whole trace") : tr("mean of %1").arg(text(prof::which_steps(r.which)));
   const double share = r.path.empty() || !(r.measured_us.value > 0) ? 0 : 100 * r.path.front().path_us / r.measured_us.value;
-  QStringList notes{tr("Filled: on the [critical path], which decides how long a step takes.")};
+  QStringList notes{tr("Filled: on the [critical path], which decides how long a step takes. %1 % of it is “%2”.").arg(share, 0, 'f', 0).arg(cause)};
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("The GPU idles %1 a step without a recorded cause.").arg(step_time_text(r.unexplained_us));
   for (const std::string& warning : r.warnings) notes << text(warning);
-  body_->showResult(tr("“%1” has the largest part in the length of a step: %2 %.").arg(cause).arg(share, 0, 'f', 0), notes.join('\n'));
+  body_->showResult(headline_ + QStringLiteral("."), notes.join('\n'));
   step_pane_->setTitle(tr("The step"), steps, steps);
 }
 
@@ -308,12 +375,16 @@ void WhatIfPanel::fillEdits() {
   clear_->setEnabled(!edits_.isEmpty());
   for (qsizetype i = 0; i < edits_.size(); ++i) {
     const bool known = result_ && static_cast<size_t>(i) < result_->edits.size();
-    list_->addItem(edits_[i] + (known ? QStringLiteral("   ") + saved_text(result_->edits[static_cast<size_t>(i)].mean_us) : QString()));
+    const prof::EditPart part = known ? result_->edits[static_cast<size_t>(i)] : prof::EditPart();
+    list_->addItem(edits_[i] + (known ? tr("\n%1 · alone %2").arg(less_text(part.mean_us), less_text(part.alone_us)) : QString()));
   }
   if (!result_ || result_->edits.empty()) return together_->setText(tr("Write an edit, or double-click a row of the table. Del removes an edit."));
   double alone = 0;
   for (const prof::EditPart& part : result_->edits) alone += part.alone_us;
-  together_->setText(tr("together %1. Each part is the mean over all orders; one by one they are %2.").arg(saved_text(result_->saves_us.value), saved_text(alone)));
+  const double together = result_->saves_us.value;
+  QStringList words{tr("Together %1 a step").arg(less_text(together))};
+  if (result_->edits.size() > 1) words << (alone > together ? tr("alone they would save %1 more: that much they share") : tr("alone they would save %1 less: they help each other")).arg(step_time_text(std::abs(alone - together)));
+  together_->setText(words.join(QStringLiteral("; ")) + QStringLiteral("."));
 }
 
 QString WhatIfPanel::whyNotProved() const {
@@ -331,12 +402,6 @@ QString WhatIfPanel::whyNotProved() const {
 
 void WhatIfPanel::fillPrediction() {
   const bool any = result_ && !result_->edits.empty();
-  if (any) {
-    const double before = result_->measured_us.value, after = result_->predicted_us.value;
-    predicted_->setText(tr("%1 → %2 ± %3, %4×").arg(step_time_text(before), step_time_text(after), step_time_text(result_->predicted_us.half_width)).arg(after > 0 ? before / after : 0, 0, 'f', 2));
-  } else {
-    predicted_->setText(result_ ? tr("measured %1").arg(step_time_text(result_->measured_us.value)) : QString());
-  }
   const QString how = tr("An edit takes time away from the measured step. The page predicts what is left. Prove it trains both and shows how far "
                          "the prediction was off.");
   if (!any && proof_->text().isEmpty()) proof_->setText(how);
@@ -347,18 +412,25 @@ void WhatIfPanel::fillPrediction() {
 }
 
 void WhatIfPanel::fillTable() {
-  model_.setTable(result_ ? help_table(*result_, proved_) : Table{});
-  const bool several = result_ && std::ranges::any_of(result_->rows, [this](const prof::HelpRow& row) { return row.now_us > result_->measured_us.value; });
-  const QString in_step = result_ && !result_->edits.empty() ? tr("in a step, after the edits") : tr("in a step · double-click: add as an edit");
-  help_pane_->setTitle(tr("What would help most"), in_step + (several ? tr(" · work: all threads and ranks together") : QString()),
-                       several ? tr("work: all threads and ranks together") : in_step);
+  const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);
+  model_.setTable(result_ ? help_table(rows, proved_) : Table{});
+  kind_button_->setText(list_name(kind_));
+  for (int i = 0; const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
+    kind_button_->menu()->actions()[i++]->setEnabled(!rows_of(result_, kind).empty());
+  const bool more = std::ranges::any_of(rows, &prof::HelpRow::saves_more_than_work);
+  help_note_->setText(tr("Each row alone: what rows save does not add up.") + (more ? tr(" A step can save more than the own time: what follows begins earlier and waits less.") : QString()) + (kind_ == prof::GroupKind::Cause ? graph_note_ : QString()));
+  help_note_->setVisible(!rows.empty());
+  const bool several = result_ && std::ranges::any_of(rows, [this](const prof::HelpRow& row) { return row.now_us > result_->measured_us.value; });
+  const QString in_step = result_ && !result_->edits.empty() ? tr("in a step, after the edits") : tr("if it took no time · double-click: add as an edit");
+  help_pane_->setTitle(tr("What would help most"), in_step + (several ? tr(" · own time: all threads and ranks together") : QString()),
+                       several ? tr("own time: all threads and ranks together") : in_step);
   fitTable();
 }
 
 // The names matter most: a narrow table leaves out what the tooltips of the rows say, too.
 void WhatIfPanel::fitTable() {
-  constexpr int kAllColumns = 520, kFewColumns = 400, kKind = 1, kLess = 3, kOff = 5;
-  for (const int column : {kKind, kLess}) table_->setColumnHidden(column, table_->viewport()->width() < kAllColumns);
+  constexpr int kAllColumns = 480, kFewColumns = 380, kLess = 2, kOff = 4;
+  table_->setColumnHidden(kLess, table_->viewport()->width() < kAllColumns);
   table_->setColumnHidden(kOff, table_->viewport()->width() < kFewColumns);
   fit_columns(*table_, model_);
 }

@@ -82,8 +82,10 @@ class WhatIfPanel : public QWidget {
   QListWidget* list_ = nullptr;
   QLabel* examples_ = nullptr;
   QLineEdit* input_ = nullptr;
-  QLabel *together_ = nullptr, *predicted_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *quote_ = nullptr;
-  QPushButton *prove_ = nullptr, *clear_ = nullptr;
+  QLabel *together_ = nullptr, *help_note_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *quote_ = nullptr;
+  QPushButton *prove_ = nullptr, *clear_ = nullptr, *kind_button_ = nullptr;
+  prof::GroupKind kind_ = prof::GroupKind::Cause;  // of the rows of the table
+  QString headline_, graph_note_;
   ProofsPane* proofs_ = nullptr;
   ProvedPredictions proved_ = ProvedPredictions({}, {});
   TableModel model_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -338,6 +339,29 @@ int compared(std::string_view a, std::string_view b) {
   return a.size() == b.size() ? 0 : a.size() < b.size() ? -1 : 1;
 }
 
+// What a person compares two runs by. Runs without a GPU have the work of their threads, and recorded programs their phases.
+void keep_essential(std::vector<Lane>& lanes, const LaneSource& source, bool phases) {
+  const bool streams = has_spans_of(TrackKind::Stream, *source.trace);
+  std::erase_if(lanes, [&](const Lane& lane) {
+    if (lane.kind != LaneKind::Spans || (source.gpu_steps && lane.track_kind == TrackKind::Steps && !lane.gpu_steps)) return true;
+    switch (lane.track_kind) {
+      case TrackKind::Steps:
+      case TrackKind::Stream:
+      case TrackKind::Inner:
+      case TrackKind::Copies:
+        return false;
+      case TrackKind::Api:
+        return call_row(source.trace->tracks()[lane.tracks[0]]) != CallRow::Runtime;
+      case TrackKind::Phases:
+        return streams && (!phases || (lane.gpu_steps ? source.gpu_steps : source.trace)->tracks()[lane.tracks[0]].depth > 0 || (source.gpu_steps && !lane.gpu_steps));
+      case TrackKind::CpuThread:
+        return streams;
+      default:
+        return true;
+    }
+  });
+}
+
 std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings& settings, const RankTracks& shown) {
   std::vector<Lane> lanes;
   const auto& tracks = source.trace->tracks();
@@ -368,6 +392,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   name_ranges(lanes, tracks, names);
   separate_stacks(lanes, tracks);
   if (settings.small) join_copies(lanes);
+  if (settings.tight > 0) keep_essential(lanes, source, settings.tight < 2);
   return lanes;
 }
 
@@ -414,7 +439,8 @@ QString counter_title(const QString& name) { return name.endsWith(" used") ? nam
 
 std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {
   std::map<QString, Lane> by_name;
-  Lane memory = memory_lane("memory", settings.small ? 80 : 100), pool = memory_lane("pool", settings.small ? 44 : 60);
+  const int low = settings.tight > 0 ? 44 : 80;
+  Lane memory = memory_lane("memory", settings.small || settings.tight > 0 ? low : 100), pool = memory_lane("pool", settings.small ? 44 : 60);
   for (size_t run = 0; run < sources.size(); ++run) {
     const auto& counters = sources[run].trace->counters();
     const size_t before = memory.counters.size();
@@ -545,7 +571,10 @@ RowInLane row_in(const Lane& lane, size_t track) {
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {
   Builder builder{settings};
-  for (size_t i = 0; i < sources.size(); ++i) {
+  std::vector<size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_partition(order, [&sources](size_t i) { return sources[i].current; });
+  for (const size_t i : order) {
     const int run = static_cast<int>(i);
     const Lane group = group_lane(sources[i].key, sources[i].title, run, settings);
     builder.add_run(group, sources[i], run, ranks_in(*sources[i].trace));

@@ -17,6 +17,7 @@ struct LaneSource {
   int slot = -1;
   bool allocations = false;                // has curves from recorded allocations
   const prof::Trace* gpu_steps = nullptr;  // steps and phases as the GPU ran them; null: the host's are correct
+  bool current = false;                      // its lanes come first
   bool layers = false;                       // its network has layers to show above the kernels
   LayerParts parts = {};       // blocks of layers
   LayerParts folded = {};      // the same, of blocks that the user folded
@@ -27,6 +28,7 @@ struct LaneSettings {
   QStringList order;                     // keys of lanes that the user moved, in their order
   QString filter;                        // words that a lane's title or group must contain
   bool small = false;                    // lower lanes; copies are in the lane of their stream
+  int tight = 0;                         // 1: several runs share the height, and show steps, phases, kernels and calls; 2: no phases
   bool quiet_rows = false;               // show each almost empty row instead of folding them into one
 };
 

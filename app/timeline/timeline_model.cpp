@@ -3,6 +3,7 @@
 #include <QDataStream>
 #include <QIODevice>
 #include <algorithm>
+#include <numeric>
 
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/span_walk.h"
@@ -44,6 +45,10 @@ TimeNs newest_end(const prof::Trace& trace, const prof::Trace& marks, TimeNs wid
   for (const prof::Track& track : trace.tracks())
     if (track.kind == TrackKind::Inner && track.spans > 0) inside = std::max(inside, track.last_start);
   return inside > 0 ? std::min(end, inside) : end;
+}
+
+int height_of(const std::vector<Lane>& lanes) {
+  return std::accumulate(lanes.begin(), lanes.end(), 0, [](int height, const Lane& lane) { return height + lane.height; });
 }
 
 bool has_trace(const Run& run) { return run.trace.last_time() > run.trace.first_time(); }
@@ -102,6 +107,12 @@ void TimelineModel::setRuns(const std::vector<Run*>& runs) {
   rebuild();
   onRunChanged();
   readMarks();
+}
+
+void TimelineModel::setShown(const Run* run) {
+  if (shown_ == run) return;
+  shown_ = run;
+  if (runs_.size() > 1) rebuild();
 }
 
 int TimelineModel::indexOf(const Run* run) const {
@@ -209,14 +220,24 @@ const Lane* TimelineModel::laneOf(int run, size_t track) const {
   return nullptr;
 }
 
+// Where the lanes of several runs do not fit, each run keeps its steps, kernels and calls, so that all runs are seen.
 std::vector<Lane> TimelineModel::built() const {
+  constexpr int kTightest = 2;
+  const bool may_leave_out = runs_.size() > 1 && !settings_.quiet_rows && settings_.filter.isEmpty() && viewport_ > 0;
+  LaneSettings settings = settings_;
+  std::vector<Lane> lanes = builtWith(settings);
+  while (may_leave_out && settings.tight < kTightest && height_of(lanes) > viewport_) ++settings.tight, lanes = builtWith(settings);
+  return lanes;
+}
+
+std::vector<Lane> TimelineModel::builtWith(const LaneSettings& settings) const {
   std::vector<LaneSource> sources;
   for (size_t i = 0; i < runs_.size(); ++i) {
     Run& run = *runs_[i];
     sources.push_back({&run.trace, "run/" + run.id, title_among(run, {runs_.begin(), runs_.end()}), run.slot, !curves_[i].empty(),
-                       run.hasGpuSteps() ? &run.marks() : nullptr, run.plan && run.plan->plan.layer_names.size() > 1, run.blocks(), run.foldedBlocks()});
+                       run.hasGpuSteps() ? &run.marks() : nullptr, static_cast<int>(i) == leader(), run.plan && run.plan->plan.layer_names.size() > 1, run.blocks(), run.foldedBlocks()});
   }
-  std::vector<Lane> lanes = build_lanes(sources, settings_);
+  std::vector<Lane> lanes = build_lanes(sources, settings);
   for (Lane& lane : lanes)
     if (!lane.counters.empty() && std::ranges::all_of(lane.counters, [this](const CounterRef& ref) {
           return is_flat(counter(ref), runs_[static_cast<size_t>(ref.run)]->stepsMade());

@@ -30,7 +30,7 @@ class TimelineModel : public QObject {
   TimeCursor* cursor() const { return cursor_; }
   TimeRange range() const { return {cursor_->begin(), cursor_->end()}; }
   void setRuns(const std::vector<Run*>& runs);
-  void setShown(const Run* run) { shown_ = run; }  // the run that the window shows
+  void setShown(const Run* run);  // the run that the window shows: its lanes come first
   size_t runCount() const { return runs_.size(); }
   Run* run(int index) const { return runs_[static_cast<size_t>(index)]; }
   int indexOf(const Run* run) const;
@@ -83,6 +83,7 @@ class TimelineModel : public QObject {
 
  private:
   std::vector<Lane> built() const;
+  std::vector<Lane> builtWith(const LaneSettings& settings) const;
   void place(std::vector<Lane> lanes);
   void rebuild();
   void onRunChanged();

@@ -324,8 +324,8 @@ void TimelinePane::fillLanesMenu() {
   menu.clear();
   for (const QString& key : model_.settings().hidden)
     menu.addAction(tr("Show %1").arg(key.section('/', 1)), this, [this, key] { model_.setHidden(key, false); });
-  QAction* quiet = menu.addAction(tr("Show quiet rows"));
-  quiet->setToolTip(tr("Rows that are almost empty share one row at the bottom"));
+  QAction* quiet = menu.addAction(tr("Show every row"));
+  quiet->setToolTip(tr("Rows that are almost empty share one row at the bottom. Where several runs do not fit, each shows its steps, kernels and calls."));
   quiet->setCheckable(true);
   quiet->setChecked(model_.settings().quiet_rows);
   connect(quiet, &QAction::toggled, &model_, &TimelineModel::setQuietRows);

@@ -26,6 +26,7 @@ class TimelinePartsTest : public QObject {
   void ellipsisKeepsSixLetters();
   void kernelNamesAreShortened();
   void lanesStandInOrder();
+  void twoRunsShareALowTimeline();
   void layersStandAboveTheirWork();
   void streamsStandByTheirNumbers();
   void callsOfTwoThreadsAreDistinct();
@@ -140,6 +141,28 @@ void TimelinePartsTest::callsOfTwoThreadsAreDistinct() {
   for (const Lane& lane : build_lanes({{&trace, "run/x", "x", 0}}, {})) titles << lane.title;
   QVERIFY2(titles.contains("CUDA · main") && titles.contains("CUDA · thread 2"), qPrintable(titles.join(", ")));
   QVERIFY(!titles.contains("CUDA API"));
+}
+
+// The current run comes first, and of each run what two steps are compared by.
+void TimelinePartsTest::twoRunsShareALowTimeline() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 20);
+  LaneSource baseline{&trace, "run/a", "baseline", 0}, current{&trace, "run/b", "current", 1};
+  current.current = true;
+  const auto groups = [](const std::vector<Lane>& lanes) {
+    QStringList titles;
+    for (const Lane& lane : lanes)
+      if (lane.kind == LaneKind::Group && lane.run >= 0) titles << lane.title;
+    return titles;
+  };
+  auto whole = build_lanes({baseline, current}, {.small = true}), tight = build_lanes({baseline, current}, {.small = true, .tight = 2});
+  QCOMPARE(groups(whole), QStringList({"current", "baseline"}));
+  QCOMPARE(groups(tight), QStringList({"current", "baseline"}));
+  QVERIFY(place_lanes(tight, 0) < place_lanes(whole, 0));
+  for (const int run : {0, 1})
+    for (const prof::TrackKind kind : {prof::TrackKind::Steps, prof::TrackKind::Stream, prof::TrackKind::Api})
+      QVERIFY(std::ranges::any_of(tight, [&](const Lane& lane) { return lane.run == run && lane.track_kind == kind; }));
+  QVERIFY(std::ranges::none_of(tight, [](const Lane& lane) { return lane.kind == LaneKind::Spans && lane.track_kind == prof::TrackKind::Phases; }));
 }
 
 void TimelinePartsTest::lanesStandInOrder() {

@@ -25,9 +25,6 @@ using prof::Meaning;
 constexpr double kLeastRow = 12.5, kTightRow = 15, kSplitRow = 21, kSplitHeading = 17, kBarsTop = 34, kBarGap = 4;
 constexpr double kSplitNames = 130, kSplitPitch = 56;  // widths of the columns of a table
 
-// A dash if the part does not exist or was not traced.
-QString time_or_dash(double us) { return us > 0 ? us_text(us) : QStringLiteral("—"); }
-
 // Kernels that compute are one part in a small pane. What ranks wait for and transfer is another question.
 bool computes(Meaning m) { return m <= Meaning::Optimizer; }
 
@@ -74,6 +71,8 @@ void merge_small(SplitTable& table) {
 
 }  // namespace
 
+QString SplitTable::text(double time) const { return in_ms ? fixed_text(time, decimals()) : us_text(time); }
+
 SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged) {
   SplitTable table;
   double least = INFINITY, most = 0;
@@ -108,12 +107,12 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
   for (size_t column = 0; column < splits.size(); ++column) {
     std::vector<double> parts;
     for (const SplitRow& row : table.rows) parts.push_back(row.us[column]);
-    const auto rounded = round_to_sum(parts, table.wall[column], 1);
+    const auto rounded = round_to_sum(parts, table.wall[column], table.decimals());
     for (size_t i = 0; i < rounded.size(); ++i) table.rows[i].us[column] = rounded[i];
   }
   // Parts that round to zero in every run are left out. The columns still add up.
   std::erase_if(table.rows, [](const SplitRow& row) {
-    return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us < 0.05; });
+    return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us <= 0; });
   });
   return table;
 }
@@ -130,6 +129,7 @@ void SplitPane::setRuns(const std::vector<Run*>& runs) {
   for (const auto& run : runs_)
     if (run) disconnect(run, nullptr, this, nullptr);
   runs_.assign(runs.begin(), runs.end());
+  if (runs.size() > 2) std::ranges::stable_sort(runs_, {}, [](const QPointer<Run>& run) { return run->slot; });  // a pair is baseline and current run
   for (Run* run : runs) connect(run, &Run::changed, this, &SplitPane::refresh);
   refresh();
 }
@@ -240,7 +240,7 @@ double SplitPane::paintBars(QPainter& painter, double top) {
       const double width = widest > 0 ? row.us[i] / widest * space : 0;
       if (width < 0.3) continue;
       draw_fill(painter, QRectF(x, top, width, bar), part_brush({row.meaning, row.kind}));
-      const QString text = us_text(row.us[i]);
+      const QString text = table_.text(row.us[i]);
       painter.setFont(ui_font(10.5, 500));
       if (row.meaning != Meaning::Idle && bar > 12 && number_width(painter.font(), text) + 10 < width) {
         painter.setPen(theme().ink_on(part_colour({row.meaning, row.kind})));
@@ -268,8 +268,8 @@ void SplitPane::paintNumbers(QPainter& painter, const std::vector<double>& us, d
   const auto put = [&](size_t column, const QString& text) {
     draw_number(painter, QRectF(left, y, columnRight(left, column) - left, height), Qt::AlignRight | Qt::AlignVCenter, text);
   };
-  for (size_t i = 0; i < us.size(); ++i) put(i, time_or_dash(us[i]));
-  if (differences()) return put(us.size(), (us[1] > us[0] ? "+" : "") + us_text(us[1] - us[0]));
+  for (size_t i = 0; i < us.size(); ++i) put(i, us[i] > 0 ? table_.text(us[i]) : QStringLiteral("—"));  // it does not exist or was not traced
+  if (differences()) return put(us.size(), (us[1] > us[0] ? "+" : "") + table_.text(us[1] - us[0]));
   if (columns() > us.size() && table_.wall[0] > 0) put(us.size(), fixed_text(share * 100, 1) + " %");
 }
 

@@ -19,6 +19,8 @@ struct SplitTable {
   std::vector<SplitRow> rows;
   std::vector<double> wall;  // the step time of each run
   bool in_ms = false;        // one unit for the whole table
+  int decimals() const { return in_ms ? 2 : 1; }  // as many as the step time has
+  QString text(double time) const;
 };
 // `merged`: matrix, pointwise, loss and optimizer become one row, "kernels".
 SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged);

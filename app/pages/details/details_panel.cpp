@@ -235,7 +235,7 @@ void DetailsPanel::refresh() {
   if (!chosen)
     for (size_t i = 0; i < std::min(kRunsShown, runs_.size()); ++i)
       if (runs_[i]) html_ += (html_.isEmpty() ? QString() : QStringLiteral("<p style='font-size:6px'>&nbsp;</p>")) + step_details(*runs_[i]);
-  const QString what = !chosen && !html_.isEmpty()    ? tr("where a step goes")
+  const QString what = !chosen && !html_.isEmpty()    ? tr("the runs in view")
                        : focus_->ranges().empty() ? QString::fromLatin1(kWhat[focus_->choice().index()])
                                                       : tr("selected range");
   title_->setText(

@@ -1,6 +1,5 @@
 #include "app/pages/details/range_details.h"
 
-#include "app/charts/split_pane.h"
 #include "app/core/runs/data_shape.h"
 #include "app/pages/details/details_html.h"
 #include "app/text/qt_text.h"
@@ -10,6 +9,7 @@
 #include "app/widgets/glossary.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/report_reader.h"
+#include "app/workspace/run_loss.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/step_breakdown.h"
@@ -178,19 +178,18 @@ QString step_details(const Run& run) {
   if (split.steps == 0 || split.wall_us <= 0)
     return heading({}, run.title, {}, run.slot) +
            note_html(run.live() || !run.loaded ? QObject::tr("No step is traced yet.") : QObject::tr("No step was traced."));
-  const SplitTable parts_shown = split_table({&split}, false);  // the same numbers as in the pane
   QString of = QObject::tr("median of %1").arg(QString::fromStdString(split.which));
   if (const int rank = prof::rank_of_steps(run.trace); rank >= 0 && several_ranks(run.trace)) of += QObject::tr(" of rank %1").arg(rank);
   QString rows;
-  for (const SplitRow& part : parts_shown.rows)
-    rows += part_row({part.meaning, part.kind}, part.name, us_text(part.us[0]), part.share);
   rows += wide_row(step_time_name(), step_time_text(run.stepUs()));
   if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row("spread", QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
   rows += gpu_rows(wide_row, split.gpu, split.busy);
   const bool fewer = split.gpu.activity.busy > 0 && split.gpu.of != split.which;
   if (fewer) rows += note_html(QObject::tr("overlap and launch delay: %1").arg(QString::fromStdString(split.gpu.of)));
   rows += tracing_row(run);
-  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-bottom:4px'>%2</div>").arg(theme().quiet.name(), (parts_shown.in_ms ? QObject::tr("ms, ") : QObject::tr("µs, ")) + of + split.left_out) + table(rows) +
+  if (const LossFigure loss = loss_of(run); std::isfinite(loss.value)) rows += wide_row(text(long_name(loss)), significant_text(loss.value));
+  if (const double accuracy = run.testAccuracy(); std::isfinite(accuracy)) rows += wide_row(QObject::tr("test accuracy"), fixed_text(100 * accuracy, 2) + " %");
+  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-bottom:4px'>%2</div>").arg(theme().quiet.name(), of + split.left_out) + table(rows) +
          (run.hasChoices() && !run.lab ? choice_rows(run) : QString());
 }
 

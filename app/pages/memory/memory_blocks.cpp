@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "app/core/runs/plan_times.h"
 #include "app/timeline/time_scale.h"
 #include "engine/passes/lifetimes.h"
 #include "engine/plan/op_tags.h"
@@ -119,6 +120,54 @@ MapBlock block_of(const prof::Trace& trace, const prof::MemoryEvent& event) {
 
 }  // namespace
 
+namespace {
+
+// "activation", "gradient", "batch"; empty if nothing writes it.
+QString content_of(const Plan& plan, BufferId id) {
+  switch (plan.buffer(id).role) {
+    case Role::Batch:
+      return QStringLiteral("batch");
+    case Role::Parameter:
+    case Role::Shadow:
+      return QStringLiteral("weights");
+    case Role::State:
+      return QStringLiteral("optimizer");
+    case Role::Metric:
+      return QStringLiteral("metric");
+    case Role::Temp:
+      break;
+  }
+  const int writer = writer_of(plan, id);
+  if (writer < 0) return {};
+  const Op& op = plan.ops[static_cast<size_t>(writer)];
+  if (op.phase == Phase::Update) return QStringLiteral("optimizer");
+  const bool of_loss = op.kind == OpKind::SoftmaxGrad || op.kind == OpKind::SquaredErrorGrad;
+  return op.phase == Phase::Backward || of_loss ? QStringLiteral("gradient") : QStringLiteral("activation");
+}
+
+}  // namespace
+
+std::map<prof::OpTag, MapBlock> contents(const Plan& plan, const prof::Trace& trace) {
+  std::map<prof::OpTag, MapBlock> found;
+  const std::vector<prof::OpTag> tags = op_tags(plan, trace);
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const int writer = plan.ops[i].kind == OpKind::Alloc && !plan.ops[i].out.empty() ? writer_of(plan, plan.ops[i].out.front()) : -1;
+    if (writer < 0 || tags[i] == prof::kNoOp) continue;
+    const Op& op = plan.ops[static_cast<size_t>(writer)];
+    MapBlock& block = found[tags[i]];
+    block.buffer = plan.ops[i].out.front(), block.meaning = meaning_of(op), block.layer = layer_text(plan, op);
+    block.name = QString::fromStdString(plan.buffer(block.buffer).name), block.content = content_of(plan, block.buffer);
+  }
+  return found;
+}
+
+void name_contents(MemoryMap& map, const std::map<prof::OpTag, MapBlock>& contents) {
+  for (MapBlock& block : map.blocks)
+    if (const auto at = contents.find(block.op); at != contents.end())
+      block.buffer = at->second.buffer, block.meaning = at->second.meaning, block.layer = at->second.layer, block.name = at->second.name,
+      block.content = at->second.content;
+}
+
 MemoryMap plan_map(const Plan& plan, const std::function<bool(const std::string&)>& folded) {
   MemoryMap map;
   map.x_end = std::max<double>(1, static_cast<double>(plan.ops.size()));
@@ -138,6 +187,7 @@ MemoryMap plan_map(const Plan& plan, const std::function<bool(const std::string&
                    static_cast<uint64_t>(buffer.bytes()),
                    static_cast<BufferId>(i)};
     if (writer >= 0) block.layer = layer_text(plan, plan.ops[static_cast<size_t>(writer)]);
+    block.content = content_of(plan, block.buffer);
     map.height = std::max(map.height, block.y1);
     map.sum_bytes += block.bytes;
     map.blocks.push_back(std::move(block));
@@ -171,6 +221,19 @@ std::vector<prof::MemoryEvent> events_of_steps(const prof::Trace& trace, int sou
   return own.empty() ? std::vector<prof::MemoryEvent>(newest, all.end()) : own;
 }
 
+// The most that was taken from the driver at once, from event `first` on.
+uint64_t most_reserved(const std::vector<prof::MemoryEvent>& events, size_t first) {
+  std::map<uint64_t, uint64_t> taken;
+  uint64_t now = 0, most = 0;
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (events[i].kind == prof::MemoryAction::Reserve) now += events[i].bytes, taken[events[i].address] = events[i].bytes;
+    if (const auto at = taken.find(events[i].address); events[i].kind == prof::MemoryAction::Release && at != taken.end())
+      now -= at->second, taken.erase(at);
+    if (i >= first) most = std::max(most, now);
+  }
+  return most;
+}
+
 void add_steps(MemoryMap& map, const prof::Trace& trace, int64_t from, int64_t last) {
   for (int64_t step = from; step <= last; ++step)
     if (const prof::Span* span = span_of_step(trace, step - 1))
@@ -200,12 +263,12 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source) {
   size_t first = 0;
   while (last_step > 0 && first + 1 < events.size() && events[first].step <= from_step) ++first;
   map.x_begin = static_cast<double>(events[first].time), map.x_end = static_cast<double>(events.back().time) + 1;
+  map.reserved = most_reserved(events, first);
   std::map<uint64_t, MapBlock> open;
   for (size_t i = first; i < events.size(); ++i) {
     const prof::MemoryEvent& event = events[i];
     if (event.kind == prof::MemoryAction::Allocate)
       open[event.address] = block_of(trace, event), ++map.allocations, map.sum_bytes += event.bytes;
-    if (event.kind == prof::MemoryAction::Reserve) map.reserved += event.bytes;
     if (event.kind != prof::MemoryAction::Free) continue;
     auto it = open.find(event.address);
     if (it == open.end()) continue;

@@ -2,6 +2,7 @@
 #pragma once
 #include <QString>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct MapBlock {
   BufferId buffer = BufferId::None;
   prof::OpTag op = prof::kNoOp;  // the op that writes or allocates it
   QString layer;                 // of that op
+  QString content;               // "activation", "gradient"; empty if unknown
   BlockPhase phase = BlockPhase::None;  // of a block whose op has no meaning of its own
 };
 
@@ -57,6 +59,9 @@ struct MemoryMap {
 
 // `folded`: whether one box stands for the layers of a block.
 MemoryMap plan_map(const Plan& plan, const std::function<bool(const std::string& block)>& folded = [](const std::string&) { return true; });
+// What the blocks hold that the plan's ops allocate, by op: the buffer, and the meaning and layer of the op that first writes it.
+std::map<prof::OpTag, MapBlock> contents(const Plan& plan, const prof::Trace& trace);
+void name_contents(MemoryMap& map, const std::map<prof::OpTag, MapBlock>& contents);
 // The allocations in the newest `steps` steps of a trace. If it has no steps, all allocations. `source`: of one allocator;
 // < 0: of the program's own ones, which have one address space unless several devices are used.
 MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source = -1);

@@ -10,6 +10,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/widgets/glossary.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/rank_count.h"
@@ -35,14 +36,25 @@ bool has_phases(const MemoryMap& map) {
   return std::ranges::any_of(map.blocks, [](const MapBlock& block) { return block.phase != BlockPhase::None; });
 }
 
+QString entry(const QColor& colour, const QString& name) { return QString("<span style='color:%1'>■</span> %2").arg(colour.name(), name); }
+
+// The kinds of ops that write the blocks of a map.
+QString writer_legend(const MemoryMap& map) {
+  QStringList parts;
+  for (size_t m = 0; m < prof::kMeanings; ++m)
+    if (const auto meaning = static_cast<prof::Meaning>(m); std::ranges::find(map.blocks, meaning, &MapBlock::meaning) != map.blocks.end())
+      parts << entry(theme().of(meaning), ws::app::meaning_name(meaning));
+  return parts.join("&nbsp;&nbsp; ");
+}
+
 QString phase_legend() {
-  const std::pair<BlockPhase, QString> phases[] = {{BlockPhase::Forward, QObject::tr("forward")},
-                                                   {BlockPhase::Backward, QObject::tr("backward")},
+  const std::pair<BlockPhase, QString> phases[] = {{BlockPhase::Forward, QObject::tr("activations (forward)")},
+                                                   {BlockPhase::Backward, QObject::tr("gradients (backward)")},
                                                    {BlockPhase::Optimizer, QObject::tr("optimizer")},
-                                                   {BlockPhase::None, QObject::tr("other")}};
+                                                   {BlockPhase::None, QObject::tr("weights, data, other")}};
   QStringList parts;
   for (const auto& [phase, name] : phases)
-    parts << QString("<span style='color:%1'>■</span> %2").arg(theme().of(meaning_of(phase)).name(), name);
+    parts << entry(theme().of(meaning_of(phase)), name);
   return parts.join("&nbsp;&nbsp; ");
 }
 
@@ -94,6 +106,13 @@ MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(5);
   column->addWidget(figures_);
+  auto* words = new WordLabel(this);
+  words->setFont(ui_font(11));
+  words->setForegroundRole(QPalette::PlaceholderText);
+  words->setContentsMargins(12, 0, 12, 0);
+  words->setWords(tr("In use: bytes of live blocks. [Reserved|Used and reserved]: what the allocator took from the driver, in use or not. Device memory: all that the GPU "
+                     "holds, with CUDA itself and other programs."));
+  column->addWidget(words);
   column->addWidget(columns, 1);
   connect(view_, &MemoryMapView::blockChosen, this, &MemoryMapPanel::chooseBlock);
   connect(view_, &MemoryMapView::cursorMoved, this, &MemoryMapPanel::showFigures);
@@ -208,7 +227,7 @@ void MemoryMapPanel::setRun(Run* run) {
 }
 
 void MemoryMapPanel::changeEvent(QEvent* event) {
-  if (event->type() == QEvent::PaletteChange) phases_->setText(phase_legend());
+  if (event->type() == QEvent::PaletteChange) showLegend();
   QWidget::changeEvent(event);
 }
 
@@ -216,6 +235,8 @@ void MemoryMapPanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   refresh();
 }
+
+void MemoryMapPanel::showLegend() { phases_->setText(has_phases(view_->map()) ? phase_legend() : writer_legend(view_->map())); }
 
 bool MemoryMapPanel::isRecorded() const { return run_ && !run_->hasChoices(); }
 void MemoryMapPanel::setSource(Source source) { source_ = source; refresh(); }
@@ -260,12 +281,13 @@ void MemoryMapPanel::refresh() {
   if (run_ && run_->plan && source_ != Source::Events) map = plan_map(run_->plan->plan, [this](const std::string& block) { return run_->folded(block, true); });
   if (run_ && map.empty() && source_ != Source::Plan) map = event_map(run_->trace, kStepsShown, source);
   source_button_->setText(map.empty() || map.by_op ? tr("Plan") : tr("Allocated"));
-  phases_->setText(phase_legend());
-  phases_->setVisible(has_phases(map));
+  const bool named = run_ && run_->plan && !map.by_op;
+  if (named) name_contents(map, contents(run_->plan->plan, run_->trace));
   const QString note =
       map.empty()       ? QString()
       : map.by_op       ? tr("address × lifetime · a buffer has the colour of the op that writes it")
       : has_phases(map) ? tr("address × time · colour of the phase in which a block was made")
+      : named           ? tr("address × time · last %1 steps · a block has the colour of the op that writes it").arg(map.steps)
       : map.steps > 0   ? tr("address × time · last %1 steps · colour of the allocating op").arg(map.steps)
                         : tr("address × time · colour of the allocating op, if known");
   const int rank = run_ && !map.empty() && !map.by_op ? memory_rank(run_->trace) : -1;
@@ -290,6 +312,7 @@ void MemoryMapPanel::refresh() {
                 recorded ? tr("No allocation was recorded. Trace level collectives records none. On the CPU, PyTorch reports "
                               "its blocks only to its own profiler (profile_memory=True).")
                          : tr("Nothing is placed yet. Train with the arena to see its plan, or with tracing on to see allocations."));
+  showLegend();
   refreshBelow();
   if (cursor && was_by_op == view_->map().by_op && was_by_op) view_->setCursorX(*cursor);
   showFigures();
@@ -305,6 +328,9 @@ void MemoryMapPanel::refreshHolders() {
                                                   : prof::GroupBy::Layer;
   const QString chosen = allocators().contains(allocator_) ? allocator_ : QString();
   held_ = run_ ? prof::held_memory(run_->trace, by, chosen.toStdString()) : prof::HeldMemory();
+  const auto named = run_ && run_->plan ? contents(run_->plan->plan, run_->trace) : std::map<prof::OpTag, MapBlock>();
+  for (prof::MemoryHolder& row : held_.rows)
+    if (const auto at = named.find(row.op); at != named.end()) row.meaning = at->second.meaning;
   holders_.setTable(with_columns(prof::holder_rows(held_.rows, held_.peak, to_string(by)), {"name", "bytes", "share", "blocks"}));
   const bool any = holders_.rowCount() > 0;
   holders_table_->setVisible(any), no_holders_->setVisible(!any);

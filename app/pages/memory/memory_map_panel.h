@@ -44,6 +44,7 @@ class MemoryMapPanel : public QWidget {
   // The table below. Best: who held the memory, where the program's allocator reported its blocks.
   enum class Below { Best, Layers, Lines, Ops, Calls };
   void showFigures();
+  void showLegend();
   bool isRecorded() const;  // another program: it has no plan
   void addPeaks(std::vector<Figure>& figures) const;
   void chooseBlock(const MapBlock& block);

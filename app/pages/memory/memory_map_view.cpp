@@ -171,9 +171,9 @@ void MemoryMapView::paintBlocks(QPainter& painter) const {
     };
     if (fits(block.name)) painter.drawText(box.adjusted(6, 2, 0, 0), Qt::AlignTop, block.name);
     painter.setFont(ui_font(10.5));
-    const QString size = bytes_text(static_cast<double>(block.bytes));
-    if (box.height() > 32 && fits(size))
-      painter.setPen(t.secondary), painter.drawText(box.adjusted(6, 16, 0, 0), Qt::AlignTop, size);
+    const QString size = bytes_text(static_cast<double>(block.bytes)), of = block.content.isEmpty() ? size : size + " · " + block.content;
+    const QString& line = fits(of) ? of : size;
+    if (box.height() > 32 && fits(line)) painter.setPen(t.secondary), painter.drawText(box.adjusted(6, 16, 0, 0), Qt::AlignTop, line);
   }
   painter.setPen(QPen(t.worse, 1, Qt::DashLine));
   for (uint64_t seam : map_.seams)
@@ -330,7 +330,7 @@ QString MemoryMapView::tipAt(QPointF at) const {
   if (!block) return {};
   const QString life = map_.by_op ? tr("alive during ops %1 to %2").arg(block->x0).arg(block->x1 - 1)
                                   : tr("alive %1").arg(span_time(static_cast<int64_t>(block->x1 - block->x0)));
-  return block->name + (block->layer.isEmpty() ? QString() : tr(", written by %1").arg(block->layer)) + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life;
+  return block->name + (block->content.isEmpty() ? QString() : ", " + block->content) + (block->layer.isEmpty() ? QString() : tr(", written by %1").arg(block->layer)) + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life;
 }
 
 bool MemoryMapView::event(QEvent* event) {

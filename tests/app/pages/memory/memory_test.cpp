@@ -11,6 +11,7 @@
 #include "app/pages/details/details_panel.h"
 #include "app/pages/memory/memory_map_panel.h"
 #include "app/widgets/theme.h"
+#include "engine/plan/op_tags.h"
 #include "profiling/trace/code_places.h"
 #include "app/widgets/figure_strip.h"
 #include "tests/app/support/made_run.h"
@@ -29,6 +30,8 @@ class MemoryTest : public QObject {
   void mapOfThePlanDoesNotOverlap();
   void layersStandBelowTheCurve();
   void mapOfTheEventsClosesBlocks();
+  void reservedIsTheMostAtOnce();
+  void blocksOfDirectCallsHaveTheirWriters();
   void mapOfEventsWithoutStepsReportsTimes();
   void blocksOfAProgramHaveThePhaseThatMadeThem();
   void figuresThatDoNotFitShortenTheirNotes();
@@ -43,7 +46,7 @@ class MemoryTest : public QObject {
   void callsByOpAreThoseThatWereCounted();
   void callsOfARecordedProgramHaveACurve();
   void timeInTheAllocatorByStep();
-  void aStepsPartsStandInDetails();
+  void detailsDoNotRepeatTheSplit();
   void aRangeHasPartsAndDelay();
   void aStoredRangeReportsHowBusyTheGpuWas();
 };
@@ -135,6 +138,36 @@ void MemoryTest::mapOfTheEventsClosesBlocks() {
   QVERIFY(map.height < 4096);  // the empty addresses between are left out
   QCOMPARE(map.steps, int64_t{2});
   QVERIFY(event_map(prof::Trace{}, 2).empty());
+}
+
+// A program that returns each block to the driver has reserved one of them at a time.
+void MemoryTest::reservedIsTheMostAtOnce() {
+  prof::Trace trace;
+  trace.append_memory({100, 0x1000, 512, 0, 0, MemoryAction::Reserve, 0});
+  trace.append_memory({110, 0x1000, 512, 0, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({200, 0x1000, 0, 0, 0, MemoryAction::Free, 0});
+  trace.append_memory({210, 0x1000, 0, 0, 0, MemoryAction::Release, 0});
+  trace.append_memory({300, 0x9000, 256, 0, 0, MemoryAction::Reserve, 0});
+  trace.append_memory({310, 0x9000, 256, 0, 0, MemoryAction::Allocate, 0});
+  QCOMPARE(event_map(trace, 2).reserved, uint64_t{512});
+}
+
+// Allocation is no colour of what a block holds.
+void MemoryTest::blocksOfDirectCallsHaveTheirWriters() {
+  const auto run = test::planned(Allocator::Direct, Fusion::Off);
+  const Plan& plan = run->plan->plan;
+  prof::Trace trace;
+  trace.ops.resize(1);
+  for (const Op& op : plan.ops) trace.ops.push_back(op_info(plan, op));
+  MemoryMap map;
+  for (size_t i = 0; i < plan.ops.size(); ++i)
+    if (plan.ops[i].kind == OpKind::Alloc) map.blocks.push_back({.meaning = prof::Meaning::Allocation, .name = "alloc", .op = static_cast<prof::OpTag>(i + 1)});
+  QVERIFY(map.blocks.size() > 4);
+  name_contents(map, contents(plan, trace));
+  for (const MapBlock& block : map.blocks) QVERIFY(block.meaning != prof::Meaning::Allocation && block.name != "alloc" && !block.content.isEmpty());
+  const auto gradient = std::ranges::find(map.blocks, QString("dW1"), &MapBlock::name);
+  QVERIFY(gradient != map.blocks.end());
+  QCOMPARE(gradient->content, QString("gradient"));
 }
 
 void MemoryTest::mapOfEventsWithoutStepsReportsTimes() {
@@ -431,23 +464,26 @@ void MemoryTest::timeInTheAllocatorByStep() {
   QCOMPARE(pane.plot()->graph(0)->data()->at(1)->value, 8.0);
 }
 
-void MemoryTest::aStepsPartsStandInDetails() {
+// The parts of a step stand in the split. Details has what the split does not show.
+void MemoryTest::detailsDoNotRepeatTheSplit() {
   auto run = test::traced(test::StepStyle::EagerDirect);
   run->split.parts = {{prof::Meaning::Matrix, {}, 30}, {prof::Meaning::Idle, {}, 70}};
   run->split.wall_us = 100, run->split.steps = 10, run->split.gpu = prof::gpu_figures(run->trace, {}, {});
   run->tracing_cost = {0.038, 0.01};
+  run->evals = {{50, 1, 1, 0.25, 0.9}};
   Focus focus;
   DetailsPanel panel(&focus);
   panel.setRuns({run.get()});
-  for (const char* said : {"matrix product", "30&nbsp;%", "gaps, idle", "GPU busy", "launch delay", "≥ 3.8 ± 1.0 %"})
+  for (const char* said : {"step time", "GPU busy", "launch delay", "test loss", "0.25", "≥ 3.8 ± 1.0 %"})
     QVERIFY2(panel.html().contains(said), said);
+  QVERIFY(!panel.html().contains("matrix product"));
   run->tracing_cost = {-0.268, 0.3};  // faster with tracing: that is noise
   panel.setRuns({run.get()});
   QVERIFY(panel.html().contains("within noise, ± 30.0 %") && !panel.html().contains("≥"));
   focus.choose(OpChoice{run.get(), 1});
-  QTRY_VERIFY(!panel.html().contains("gaps, idle"));
+  QTRY_VERIFY(!panel.html().contains("GPU busy"));
   focus.clear();
-  QTRY_VERIFY(panel.html().contains("gaps, idle"));
+  QTRY_VERIFY(panel.html().contains("GPU busy"));
   panel.setRuns({});
   QVERIFY(!panel.html().contains("GPU busy"));
 }

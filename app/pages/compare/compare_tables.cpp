@@ -59,6 +59,7 @@ QString verdict_mark(Verdict verdict) {
 QString explained(const MeasureDelta& d, const MeasureValue& m) {
   QString text = QObject::tr("%1 %2").arg(with_sign(d.delta, m.decimals), QString::fromStdString(m.unit));
   if (d.noise > 0) text += QObject::tr(" (95 % interval: %1 to %2)").arg(with_sign(d.delta - d.noise, m.decimals), with_sign(d.delta + d.noise, m.decimals));
+  if (d.verdict == Verdict::NoiseUnknown) return text + QObject::tr(": no interval, because a run has one such value, or too few steps to know how much it varies");
   const QString verdict = verdict_text(d.verdict);
   return verdict.isEmpty() ? text : text + ": " + verdict;
 }

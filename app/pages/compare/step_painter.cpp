@@ -31,6 +31,7 @@ std::vector<StepPainter::Lane> StepPainter::lanes(size_t index) const {
   std::vector<Lane> all;
   for (prof::StepLane& lane : step_lanes(run.marks(), run.trace, step, shown_.small() ? 3 : 5)) {
     const bool phases = prof::broad_kind(lane.track->kind) == prof::TrackKind::Phases, api = lane.track->kind == prof::TrackKind::Api;
+    if (shown_.few && (lane.track->kind == prof::TrackKind::Copies || (phases && lane.track->depth > 0))) continue;
     const double height = phases ? 17 : shown_.small() || shown_.tight ? 20 : api ? 24 : 28;
     all.push_back({std::move(lane), height});
   }

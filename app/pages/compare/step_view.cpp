@@ -216,10 +216,11 @@ void StepView::leaveEvent(QEvent*) {
   update();
 }
 
-// If not everything fits, all rows become a little lower before scrolling is needed.
+// If not everything fits, all rows become a little lower, and then fewer, before scrolling is needed.
 void StepView::setTight() {
-  shown_.tight = false;
+  shown_.tight = shown_.few = false;
   shown_.tight = painter_.contentHeight() > height();
+  shown_.few = shown_.runs.size() > 1 && painter_.contentHeight() > height();
 }
 
 void StepView::resizeEvent(QResizeEvent*) {

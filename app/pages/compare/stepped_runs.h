@@ -35,6 +35,7 @@ struct SteppedRuns {
   TimeRange range{0, 1'000'000};  // view time: 0 is the begin of the aligned step in each run
   double scroll = 0;
   bool tight = false;     // everything is lower if there is little space
+  bool few = false;       // and nested ranges and copies leave, so that all runs are seen
   double most_bytes = 0;  // upper end of the memory rows of all runs
 
   bool small() const { return runs.size() > 2; }

@@ -58,6 +58,7 @@ WaterfallView::Unit WaterfallView::unit() const {
 
 QString WaterfallView::axisCaption() const {
   const QString caption = tr("median, %1").arg(QString::fromUtf8(unit().name));
+  if (!comparison_.programs.empty()) return caption + tr(" · different programs: grey");
   return withinNoise() ? caption + tr(" · within noise: grey") : caption;
 }
 
@@ -122,7 +123,7 @@ bool WaterfallView::event(QEvent* event) {
 
 void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const {
   painter.setBrushOrigin(block.topLeft());
-  if (!bar.end && withinNoise()) return draw_fill(painter, block, theme().strong_border);
+  if (!bar.end && (withinNoise() || !comparison_.programs.empty())) return draw_fill(painter, block, theme().strong_border);
   if (!bar.end)  // idle time is hatched, whatever its cause
     return draw_fill(painter, block, bar.part.meaning == prof::Meaning::Launch ? theme().idle : part_brush(bar.part));
   QColor fill = theme().run[std::max(0, bar.slot) % 8];

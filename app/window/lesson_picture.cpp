@@ -60,8 +60,8 @@ void weights_picture(QPainter& painter, const QRectF& box) {
 }
 
 void speed_picture(QPainter& painter, const QRectF& box) {
-  const char* const names[] = {"eager", "+ fused", "+ arena", "+ graph"};
-  const double lengths[] = {112, 72, 36, 9};
+  const char* const names[] = {"eager", "+ arena", "+ fused", "+ graph"};
+  const double lengths[] = {112, 60, 36, 9};
   painter.setFont(ui_font(11));
   for (int i = 0; i < 4; ++i) {
     const double y = box.top() + i * 17;

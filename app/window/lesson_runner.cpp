@@ -83,6 +83,7 @@ void LessonRunner::open(const Lesson& lesson) {
 // The first run is the baseline and the last is current, as in the conclusion.
 void LessonRunner::showRuns() {
   std::vector<Run*> shown(runs_.begin(), runs_.end());
+  workspace_.library()->tickOnly(shown);  // letters in the order of the lesson
   if (shown.size() > 2) std::rotate(shown.begin() + 1, shown.end() - 1, shown.end());
   workspace_.library()->tickOnly(shown);
 }

@@ -136,11 +136,11 @@ Requests how_fast(bool cuda) {
   spec.exec.sync = SyncPolicy::EveryOp;
   spec.exec.fusion = Fusion::Off;
   Requests all{request(spec, QObject::tr("eager"), cuda)};
-  spec.exec.fusion = Fusion::Epilogue;
-  all.push_back(request(spec, QObject::tr("+ fused"), cuda));
   spec.exec.allocator = Allocator::Arena;
   spec.exec.sync = SyncPolicy::OnRead;
-  all.push_back(request(spec, QObject::tr("+ arena"), cuda));
+  all.push_back(request(spec, QObject::tr("+ arena, no waits"), cuda));
+  spec.exec.fusion = Fusion::Epilogue;
+  all.push_back(request(spec, QObject::tr("+ fused"), cuda));
   if (!cuda) return all;
   spec.exec.launch = Launch::Graph;
   all.push_back(request(spec, QObject::tr("+ graph"), cuda));
@@ -220,9 +220,9 @@ const std::vector<Lesson>& all_lessons() {
        {QObject::tr("normal"), QObject::tr("xavier"), QObject::tr("kaiming"), QObject::tr("zeros")},
        false, {}, first_weights, first_weights_conclusion, first_weights_right, first_weights_next},
       {"speed", QObject::tr("How fast it can go"),
-       QObject::tr("Fewer [kernels], no [allocations], no [waits|sync]: added one by one. The step time split shows where "
-                   "each µs went."),
-       QObject::tr("How much faster is the last step than the first?"),
+       QObject::tr("No [allocations], no [waits|sync], fewer [kernels]: in this order, one run each. The step time split shows "
+                   "where each µs went."),
+       QObject::tr("How much faster is a step with all of it?"),
        {QObject::tr("less than 2×"), QObject::tr("2× to 5×"), QObject::tr("more than 5×")},
        false, {"mnist-direct", "mnist-arena", "mnist-graph"}, how_fast, how_fast_conclusion, how_fast_right, how_fast_next}};
   return all;

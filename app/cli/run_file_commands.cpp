@@ -18,6 +18,7 @@
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/budget.h"
+#include "profiling/base/text.h"
 #include "profiling/analysis/multiprocessors.h"
 #include "profiling/analysis/ranks.h"
 #include "profiling/analysis/stalls.h"
@@ -101,11 +102,25 @@ const std::map<std::string, prof::GroupBy> kDiffGroups{
     {"line", prof::GroupBy::Line}};
 
 // How the step time decides the exit code: only a difference whose whole interval lies above the limit fails.
+// A step of another program, or of other work, is judged all the same: a person must know.
+std::string judged_what(const app::Comparison& c) {
+  const app::ComparedMeasure& step = c.of(app::MeasureKind::StepTime);
+  std::string text = formatted("Judged: {}, A {:.1f} {}, B {:.1f} {}.", step.a.name, step.a.value.value, step.a.unit, step.b.value.value, step.b.unit);
+  if (!c.programs.empty()) return text + " A and B are different programs, " + c.programs + ".";
+  if (c.speed == app::Speed::OtherWork || c.speed == app::Speed::OtherBatch) return text + " A and B do different work in a step.";
+  const auto shared = std::ranges::count_if(c.kernels, [](const prof::KernelDelta& k) { return k.a_count > 0 && k.b_count > 0; });
+  const bool unknown = !c.choices_known && !c.kernels.empty();
+  if (unknown && 2 * static_cast<size_t>(shared) < c.kernels.size())
+    text += formatted(" Only {} of {} names of {} are in both: A and B may be different programs.", shared, c.kernels.size(), c.gpu ? "kernels" : "ops");
+  return text;
+}
+
 int judged(const app::Comparison& comparison, const std::string& fail_above) {
   if (fail_above.empty()) return kDone;
   const double percent = percent_of("--fail-above", fail_above);
   const app::ComparedMeasure& step = comparison.of(app::MeasureKind::StepTime);
   const app::StepVerdict judged = app::judge_step(step.a, step.b, percent / 100);
+  std::fprintf(stderr, "%s\n", judged_what(comparison).c_str());
   const bool above = judged.verdict == GateVerdict::Slower, below = judged.high <= judged.limit;
   if (!above && !below) std::fprintf(stderr, "Cannot tell if B is slower by more than %g %%: the noise of the two runs is too large.\n", percent);
   if (above) std::fprintf(stderr, "B is slower by more than %g %%.\n", percent);

@@ -167,7 +167,7 @@ const char* verdict_text(Verdict verdict) {
     case Verdict::Equal:
       return "equal";
     case Verdict::NoiseUnknown:
-      return "noise unknown";
+      return "no interval";
     case Verdict::Neutral:
       break;
   }

@@ -51,7 +51,7 @@ std::string factor_text(const Measure& measure, const TrialResult& best, const T
   const std::string factor = ": a factor of " + cell(ratio, ratio < 10 ? 2 : 1);
   const bool time = measure.value == &TrialResult::us_per_step || measure.value == &TrialResult::samples_per_s;
   if (!time) return factor;
-  if (best.runs.size() < 2 || worst.runs.size() < 2) return factor + " (noise unknown)";
+  if (best.runs.size() < 2 || worst.runs.size() < 2) return factor + " (no interval: one run each)";
   // The slowest repeat of the best one beside the fastest repeat of the worst one.
   return ratio <= best.high / best.us_per_step * worst.us_per_step / worst.low ? ": within noise" : factor;
 }

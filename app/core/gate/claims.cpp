@@ -66,7 +66,7 @@ std::string value_text(double value, Unit unit) {
 std::string figure_text(const Figure& figure) {
   const std::string value = value_text(figure.value, figure.unit);
   if (!std::isfinite(figure.value) || figure.noise == 0) return value;
-  return std::isnan(figure.noise) ? value + " (noise unknown)" : value + " ± " + value_text(figure.noise, figure.unit);
+  return std::isnan(figure.noise) ? value + " (no interval)" : value + " ± " + value_text(figure.noise, figure.unit);
 }
 
 struct NamedMeasure {

@@ -128,6 +128,9 @@ check "verdicts have colours, unless NO_COLOR is set" 'grep -q $(printf "\033") 
 "$program" diff r.wsrun r.wsrun >diff.txt; check "a run does not differ from itself" '[[ $? == 0 ]] && grep -Eq "step time.* [+-]?0\.000$" diff.txt'
 "$program" diff --fail-above 1000% r.wsrun r.wsrun >/dev/null 2>&1; check "and passes a limit" '[[ $? == 0 ]]'
 "$program" diff --fail-above much r.wsrun r.wsrun >/dev/null 2>err.txt; check "which is a percentage: 2" '[[ $? == 2 ]] && grep -q "such as 2%, not much" err.txt'
+recorded=$(dirname "$0")/../../../resources/recorded
+"$program" diff --fail-above 10% "$recorded/pytorch-cnn.wsrun" "$recorded/pytorch-slow-loader.wsrun" >/dev/null 2>err.txt
+check "it says what was judged, and that the programs differ" '[[ $? == 1 ]] && grep -q "^Judged: step time, median, A .* different programs, cnn.py and slow_loader.py" err.txt'
 "$program" stats r.wsrun --by critical >stats.txt; check "the critical path has the ops" '[[ $? == 0 ]] && grep -Eq " fc1$" stats.txt && grep -q "on the path" stats.txt'
 "$program" whatif r.wsrun "op fc1 /2; op fc2 gone" >what.txt; check "edits are predicted" '[[ $? == 0 ]] && grep -q "^predicted " what.txt && grep -q "op fc2 gone" what.txt'
 "$program" whatif r.wsrun "fc1 /2" --json | python3 -m json.tool >/dev/null; check "in JSON too" '[[ $? == 0 ]]'

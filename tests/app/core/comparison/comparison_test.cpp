@@ -520,7 +520,7 @@ TEST(Comparison, TheSentenceEqualsTheTable) {
   EXPECT_EQ(said(run(100, 0.5), run(100, 0.5, 128)), "B trains 2.00× as many samples per second as A");
   EXPECT_EQ(said(run(100, 0.5), ComparedRun{}), "A and B side by side");
   // Without samples the noise is unknown, which is not zero noise.
-  EXPECT_EQ(said(run(100, 0), run(121.7, 0.5)), "B takes 21.7 % more time a step (noise unknown)");
+  EXPECT_EQ(said(run(100, 0), run(121.7, 0.5)), "B takes 21.7 % more time a step (no interval)");
   EXPECT_EQ(compare(run(100, 0), run(121.7, 0)).of(MeasureKind::Throughput).delta.verdict, Verdict::NoiseUnknown);
   const auto pace = [&](const ComparedRun& a, const ComparedRun& b) {
     return pace_text(step_time_measure(a.time), step_time_measure(b.time), " than A");

@@ -13,7 +13,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kLeft = 116, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 13, kMostRow = 52, kBarSpace = 6, kSpace = 10;
+constexpr double kLeft = 116, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 13, kMostRow = 72, kBarSpace = 6, kSpace = 10;
 constexpr double kFaint = 0.28, kExample = 0.45;
 constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
 constexpr int kFewestLetters = 6;

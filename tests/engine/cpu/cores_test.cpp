@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -40,6 +42,23 @@ TEST(Cores, CallersAtOnceEachGetTheirWork) {
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(sum, 6 * 200 * 36);
 }
+
+#ifdef __x86_64__
+TEST(Cores, SmallNumbersAreZeroOnAllOfThem) {
+  const volatile float small = std::numeric_limits<float>::min();
+  const auto half = [&] { return small * 0.5f; };
+  EXPECT_GT(half(), 0);
+  {
+    const SmallIsZero zero;
+    std::atomic<int> not_zero{0};
+    share_out(64, [&](int64_t) { not_zero += half() != 0; });
+    EXPECT_EQ(not_zero, 0);
+    const volatile float subnormal = std::bit_cast<float>(uint32_t{5});
+    EXPECT_EQ(subnormal * 1e30f, 0) << "as an operand, too";
+  }
+  EXPECT_GT(half(), 0) << "only while it lives";
+}
+#endif
 
 TEST(Cores, APieceSharesNothingOutAgain) {
   std::atomic<int64_t> most{0};

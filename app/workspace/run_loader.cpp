@@ -7,7 +7,6 @@
 
 #include "app/core/runs/change_marks.h"
 #include "app/core/runs/data_shape.h"
-#include "app/core/runs/newest_trace.h"
 #include "app/workspace/shipped_runs.h"
 #include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/pace.h"
@@ -232,7 +231,7 @@ std::unique_ptr<RunDetails> read_details(const QString& path) {
   auto d = std::make_unique<RunDetails>();
   d->reader = std::make_shared<prof::RunFileReader>(path.toStdString());
   read_curves(*d->reader, *d);
-  d->trace = newest_trace(*d->reader);
+  d->trace = d->reader->newest_trace();
   end_if_stopped();
   read_choices(d->reader->summary(), *d);
   end_if_stopped();

@@ -109,8 +109,8 @@ constexpr FieldValue kPictureLayouts[] = {
      "Each channel is a plane of its own; convolutions and norms turn it before and after. Look at the turns in the "
      "timeline."}};
 constexpr FieldValue kLaunches[] = {
-    {"eager", "One launch per op. Look at the gaps between kernels, while the host prepares the next."},
-    {"graph", "Whole steps are one cudaGraphLaunch. Look at the gaps between kernels: they close."},
+    {"eager", "One launch per op. Look at the launch gaps, while the host prepares the next."},
+    {"graph", "Whole steps are one cudaGraphLaunch. Look at the launch gaps: they close."},
     {"persistent", "One kernel runs many steps and keeps the weights on the chip. Look for a single long block in the timeline."},
     {"auto",
      "The fastest launch that the other choices allow: persistent, then graph, then eager. Look at the Plan: it names "
@@ -373,7 +373,7 @@ std::vector<Field> exec_fields() {
       CHOICE(exec, ExecSpec, layout, PictureLayout, "Execution", "layout", kLive,
              "The order of pixels and channels in memory. Look at the ops around each convolution."),
       CHOICE(exec, ExecSpec, launch, Launch, "Execution", "launch", kLive,
-             "How work reaches the GPU. Look at the gaps between kernels."),
+             "How work reaches the GPU. Look at the launch gaps."),
       CHOICE(exec, ExecSpec, precision, Precision, "Execution", "precision", kLive,
              "The number format of the products. Look at the matrix products in Step time."),
       CHOICE(exec, ExecSpec, accumulate, Accumulate, "Execution", "accumulate", kLive,

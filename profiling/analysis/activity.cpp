@@ -1,23 +1,26 @@
 #include "profiling/analysis/activity.h"
 
+#include <limits>
 #include <unordered_map>
 
+#include "profiling/analysis/collective_waits.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 
 namespace {
 
-enum Lane { kKernelLane, kCopyLane, kRestLane, kLanes };
+enum Lane { kKernelLane, kCopyLane, kRestLane, kRankWaitLane, kLanes };
 struct LaneEdge {
   TimeNs time;
   Lane what;
   int change;
 };
 
-std::vector<LaneEdge> lane_edges(const Trace& trace, TimeNs begin, TimeNs end) {
+std::vector<LaneEdge> lane_edges(const Trace& trace, int rank, TimeNs begin, TimeNs end) {
   std::vector<LaneEdge> edges;
-  for (const Track& track : tracks_of_steps(trace)) {
+  const CollectiveWaits waits(trace, {begin, end}, 0, std::numeric_limits<size_t>::max());
+  for (const Track& track : tracks_of_rank(trace, rank)) {
     const bool is_pause = untraced(track);
     if (!is_pause && !on_gpu(track)) continue;
     each_span(track, begin, end, [&](const Span& span) {
@@ -27,6 +30,11 @@ std::vector<LaneEdge> lane_edges(const Trace& trace, TimeNs begin, TimeNs end) {
       const Lane what = is_pause ? kRestLane : copy ? kCopyLane : kKernelLane;
       edges.push_back({from, what, 1});
       edges.push_back({to, what, -1});
+      const auto parts = span.span_meaning() == Meaning::Communication ? waits.of(track.rank, span) : std::nullopt;
+      const TimeNs arrived = parts ? std::min(span.start + parts->wait, end) : from;
+      if (arrived <= from) return;
+      edges.push_back({from, kRankWaitLane, 1});
+      edges.push_back({arrived, kRankWaitLane, -1});
     });
   }
   std::ranges::sort(edges, {}, &LaneEdge::time);
@@ -35,16 +43,17 @@ std::vector<LaneEdge> lane_edges(const Trace& trace, TimeNs begin, TimeNs end) {
 
 }  // namespace
 
-Activity activity(const Trace& trace, TimeNs begin, TimeNs end) {
+Activity activity(const Trace& trace, TimeNs begin, TimeNs end, std::optional<int> rank) {
   Activity result;
   int running[kLanes] = {};
   TimeNs now = begin;
-  for (const LaneEdge& edge : lane_edges(trace, begin, end)) {
+  for (const LaneEdge& edge : lane_edges(trace, rank.value_or(rank_of_steps(trace)), begin, end)) {
     const int64_t length = edge.time - now;
     if (running[kRestLane] > 0) {
       result.untraced += length;
     } else {
-      if (running[kKernelLane] + running[kCopyLane] > 0) result.busy += length;
+      const int works = running[kKernelLane] + running[kCopyLane];
+      if (works > 0) (works > running[kRankWaitLane] ? result.busy : result.waiting) += length;
       if (running[kKernelLane] > 0) result.kernels += length;
       if (running[kCopyLane] > 0) result.copies += length;
       if (running[kKernelLane] > 0 && running[kCopyLane] > 0) result.overlap += length;

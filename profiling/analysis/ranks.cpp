@@ -15,6 +15,7 @@
 #include "profiling/analysis/late_steps.h"
 #include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/step_finder.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/statistics.h"
@@ -513,6 +514,10 @@ class RankComparison {
       ++ranks, stepping += of.step > 0;
     }
     report_.step_us /= std::max(1.0, stepping);
+    for (const RankRow& row : report_.ranks) {
+      report_.longest_wait_us = std::max(report_.longest_wait_us, row.wait);
+      report_.longest_exposed_us = std::max(report_.longest_exposed_us, row.exposed);
+    }
     for (double* sum : {&report_.wait_us, &report_.exposed_us}) *sum /= std::max(1.0, ranks);
     list_collectives(steps, std::max(1.0, ranks));
   }
@@ -654,7 +659,59 @@ RankReport rank_report(const Trace& trace, double clock_error_us) {
 RankReport rank_report(const RunData& run) {
   RankReport report = rank_report(run.trace, clock_error_of(run.summary));
   add_summary(report, run.summary);
+  add_median_step(report, run);
   return report;
+}
+
+namespace {
+
+// How many times as long as the median of the other ranks one computes. 0: not known, or hardly longer.
+double computes_longer(const RankReport& report, int rank) {
+  constexpr double kLonger = 1.15;
+  std::vector<double> others;
+  double own = 0;
+  for (const RankRow& row : report.ranks) {
+    if (row.rank == rank) own = row.computes;
+    else if (row.computes > 0) others.push_back(row.computes);
+  }
+  const double usual = others.empty() ? 0 : median(std::move(others));
+  return usual > 0 && own > kLonger * usual ? own / usual : 0;
+}
+
+// A rank that is late in every step is late in the median step, which shows what the other ranks wait for it.
+void take_wait_of_median(Straggler& straggler, const RankReport& report) {
+  const auto row = std::ranges::find(report.ranks, straggler.rank, &RankRow::rank);
+  if (row == report.ranks.end()) return;
+  straggler.computes = computes_longer(report, straggler.rank);
+  if (straggler.every != 1 || !(row->caused > 0)) return;
+  straggler.of_median = true, straggler.cost_us = row->caused, straggler.share = row->caused / report.median_step_us;
+}
+
+}  // namespace
+
+void add_median_step(RankReport& report, const RunData& run) {
+  if (!report.any() || report.steps.empty() || !report.computation) return;
+  StepSample sample = StepsOfRun::of(run).sample({.of_ranks = true});
+  if (sample.rank_parts.empty() || !sample.traced()) return;
+  scale_median(sample, step_time(run, sample).us.value);
+  const double mean_wait = report.wait_us;
+  report.median_step_us = sample.median_step_us();
+  report.wait_us = report.exposed_us = report.longest_wait_us = report.longest_exposed_us = 0;
+  for (RankRow& row : report.ranks) {
+    const auto at = sample.rank_parts.find(row.rank);
+    if (at == sample.rank_parts.end()) continue;
+    const Breakdown& parts = at->second;
+    const auto of_step = [&parts](int64_t ns) { return micros(ns) / static_cast<double>(parts.steps); };
+    row.step = report.median_step_us, row.computes = of_step(parts.computes()), row.wait = of_step(parts.rank_wait);
+    row.exposed = of_step(parts.times[static_cast<size_t>(Meaning::Communication)] - parts.rank_wait);
+    report.wait_us += row.wait, report.exposed_us += row.exposed;
+    report.longest_wait_us = std::max(report.longest_wait_us, row.wait), report.longest_exposed_us = std::max(report.longest_exposed_us, row.exposed);
+  }
+  const auto ranks = static_cast<double>(sample.rank_parts.size());
+  report.wait_us /= ranks, report.exposed_us /= ranks;
+  for (RankRow& row : report.ranks) row.caused *= mean_wait > 0 ? report.wait_us / mean_wait : 0;
+  take_wait_of_median(report.straggler, report);
+  for (Straggler& one : report.more_late) take_wait_of_median(one, report);
 }
 
 double clock_error_of(const RunSummary& summary) {

@@ -2,6 +2,7 @@
 // no computation hides. A collective is one call that all ranks take part in, for example an all-reduce.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,17 +16,18 @@
 namespace ws::prof {
 
 // Means are over the compared steps. The first step, which warms up, is not one of them, unless there are only a
-// few.
+// few. A run with a traced median step has the first four of it: see add_median_step().
 struct RankRow {
   int rank = 0;
   std::string host;      // empty: all ranks are on one host
   bool recorded = true;  // false: the run has no trace of this rank
-  // Means of a step, in µs:
+  // In µs:
   double step = 0;
+  double wait = 0;      // for the last rank, while this rank computes nothing
+  double exposed = 0;   // transfer that no computation of this rank hides; NaN: not known
+  double computes = std::numeric_limits<double>::quiet_NaN();  // kernels without communication run; NaN: not known
   double late = 0;      // after the first rank
-  double wait = 0;      // for the last rank
   double transfer = 0;  // from the last arrival to the end
-  double exposed = 0;   // the part of the transfer that no computation of this rank hides; NaN: not known
   double caused = 0;    // what a rank waits for this one, while this one is the last
   uint64_t collectives = 0;
 };
@@ -47,8 +49,10 @@ struct Straggler {
   double late_us = 0;  // median over these steps, against the median of the other ranks at the same collective
   int64_t late_steps = 0;
   int every = 0;       // it is late in every n-th step; 0: without a pattern
-  double cost_us = 0;  // a step of all ranks
+  double cost_us = 0;  // a step of all ranks, mean
   double share = 0;    // of the step time
+  bool of_median = false;  // the cost is what another rank waits for it in the median step, not a mean
+  double computes = 0;     // the reason: its GPU computes so many times as long as other ranks; 0: not known, or hardly longer
 };
 
 struct RankReport {
@@ -60,8 +64,10 @@ struct RankReport {
   Straggler straggler;                 // what costs most
   std::vector<Straggler> more_late;    // what costs less
   double step_us = 0;                  // mean, without pauses
+  double median_step_us = 0;           // of the rows; 0: their step is the mean one
   size_t pauses = 0;                   // left out of the mean, as in a StepSample
   double wait_us = 0, exposed_us = 0;  // means of a step and rank
+  double longest_wait_us = 0, longest_exposed_us = 0;  // the greatest of a rank
   bool computation = true;             // false: only collectives were recorded, so that what hides a transfer is not known
   double clock_error_us = 0;           // a lateness below it says nothing
   std::vector<BusRate> peak;           // of so many GPUs of this machine, by message size; empty: not known
@@ -74,7 +80,8 @@ struct RankReport {
 // What ranks wait for each other beside what the stragglers cost, because now one and then another comes last. nullopt: less than
 // a tenth of a step, or messages between two ranks and groups of some ranks, which wait for more than lateness.
 struct UsualWait {
-  double us = 0;     // a mean step of a rank
+  double us = 0;     // a step of a rank
+  bool of_median = false;  // the median step; false: a mean one
   double share = 0;  // of the step time
   int rank = -1;     // comes last most often
   int64_t last_steps = 0;
@@ -101,11 +108,14 @@ inline constexpr const char* kBusRatesKey = "bus_rates";  // of the machine, mea
 double clock_error_of(const RunSummary& summary);         // µs; 0: not known
 inline TimeNs clock_error_ns(const RunSummary& summary) { return static_cast<TimeNs>(clock_error_of(summary) * 1e3); }
 void add_summary(RankReport& report, const RunSummary& summary);  // hosts, notes, peak
+// What the GPU of each rank does in the median step of the run. The same parts as in the split of that step.
+void add_median_step(RankReport& report, const RunData& run);
 // Does nothing if the ranks are on several hosts: the links between hosts are others.
 void add_peak(RankReport& report, std::span<const BusRate> measured);
 
 // "rank 5 makes all ranks lose 0.30 ms a step (12 %): it comes about 3.0 ms late in every 10th step". Empty without a straggler.
 std::string clocks_text(const RankReport& report);  // "clocks ± 4.0 µs", "all on one clock"; empty: not known
+std::string basis_text(const RankReport& report);  // which columns of rank_table() are of the median step
 std::string straggler_text(const RankReport& report);
 std::string usual_wait_text(const UsualWait& wait, size_t steps);
 // What the stragglers cost and what ranks wait without a pattern, the greatest cost first. Empty if nothing is worth saying.

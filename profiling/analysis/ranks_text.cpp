@@ -40,9 +40,11 @@ constexpr double kSurelyOneClock = 0.05;  // µs
 std::string heading(const RankReport& report) {
   std::string text = std::to_string(report.ranks.size()) + " ranks";
   if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
-  text += " · " + std::to_string(report.steps.size()) + " steps · mean step " + time_text(report.step_us) + left_out_text(report.pauses);
-  text += " · wait " + time_text(report.wait_us);
-  if (report.computation) text += " · exposed transfer " + time_text(report.exposed_us);
+  text += " · " + std::to_string(report.steps.size()) + " steps";
+  if (report.median_step_us > 0) text += " · median step " + time_text(report.median_step_us);
+  text += " · mean step " + time_text(report.step_us) + left_out_text(report.pauses);
+  text += " · longest wait " + time_text(report.longest_wait_us);
+  if (report.computation) text += " · longest exposed transfer " + time_text(report.longest_exposed_us);
   if (const std::string clocks = clocks_text(report); !clocks.empty()) text += " · " + clocks;
   return text + "\n";
 }
@@ -62,8 +64,10 @@ std::string text_of(const Straggler& s) {
   if (s.rank < 0) return "";
   std::string when = " in " + std::to_string(s.late_steps) + (s.late_steps == 1 ? " step" : " steps");
   if (s.every > 0) when = s.every == 1 ? " in every step" : " in every " + ordinal(s.every) + " step";
-  return "rank " + std::to_string(s.rank) + " makes all ranks lose " + ms_text(s.cost_us) + " a step (" +
-         percent(s.share, s.share < 0.0995 ? 1 : 0) + "): it comes about " + ms_text(s.late_us) + " late" + when;
+  const std::string share = " (" + percent(s.share, s.share < 0.0995 ? 1 : 0) + ")";
+  const std::string cost = s.of_median ? " makes others wait " + ms_text(s.cost_us) + " of the median step" : " makes all ranks lose " + ms_text(s.cost_us) + " a step";
+  return "rank " + std::to_string(s.rank) + cost + share + ": it comes about " + ms_text(s.late_us) + " late" + when +
+         (s.computes > 0 ? " and computes " + fixed(s.computes, 1) + "× as long" : "");
 }
 
 struct Cost {
@@ -84,28 +88,31 @@ std::vector<Cost> costs_of(const RankReport& report) {
 
 nlohmann::json json_of(const Straggler& s) {
   return {{"rank", s.rank},       {"late_us", s.late_us}, {"late_steps", s.late_steps}, {"every", s.every},
-          {"cost_us", s.cost_us}, {"share", s.share},     {"text", text_of(s)}};
+          {"cost_us", s.cost_us}, {"share", s.share},     {"computes_times", s.computes}, {"text", text_of(s)}};
 }
 
 }  // namespace
 
 Table rank_table(const RankReport& report) {
   using Kind = Table::Kind;
+  const bool of_median = report.median_step_us > 0;
   Table table{{{"rank", "rank", "", Kind::Count, 0, 6, ""},
-               {"step_us", "step", "µs", Kind::Number, 1, 12, "Mean from the last collective of a step to that of the next."},
-               {"late_us", "late", "µs", Kind::Number, 1, 10, "Arrives after the first rank."},
-               {"wait_us", "waits", "µs", Kind::Number, 1, 10, "What this rank waits for the last one."},
-               {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
+               {"step_us", "step", "µs", Kind::Number, 1, 12, of_median ? "The median step of the run." : "Mean from the last collective of a step to that of the next."},
+               {"computes_us", "computes", "µs", Kind::Number, 1, of_median ? 12u : 0u, "In it, the GPU runs kernels without communication."},
+               {"wait_us", "waits", "µs", Kind::Number, 1, 10,
+                of_median ? "In it, the GPU only waits for the last rank." : "What this rank waits for the last one, mean of a step."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
+               {"late_us", "late", "µs", Kind::Number, 1, 10, "Arrives after the first rank, mean of a step."},
+               {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end, mean of a step."},
                {"caused_us", "others wait", "µs", Kind::Number, 1, 13, "What another rank waits for this one, while this one is the last."},
                {"collectives", "collectives", "", Kind::Count, 0, 12, ""},
                {"host", "host", "", Kind::Text, 0, 1, ""}}, {}};
   for (const RankRow& row : report.ranks) {
     if (row.recorded)
-      table.rows.push_back({{row.rank, row.step > 0 ? row.step : kUnknown, row.late, row.wait, row.transfer, row.exposed, row.caused,
+      table.rows.push_back({{row.rank, row.step > 0 ? row.step : kUnknown, row.computes, row.wait, row.exposed, row.late, row.transfer, row.caused,
                              row.collectives, row.host.empty() ? Table::Cell() : Table::Cell(row.host)}});
     else
-      table.rows.push_back({{row.rank, {}, {}, {}, {}, {}, {}, {}, "not recorded"}});
+      table.rows.push_back({{row.rank, {}, {}, {}, {}, {}, {}, {}, {}, "not recorded"}});
   }
   return table;
 }
@@ -114,7 +121,7 @@ Table collective_table(const RankReport& report) {
   using Kind = Table::Kind;
   Table table{{{"bytes", "bytes", "", Kind::Bytes, 0, 12, "Size of one call."},
                {"count", "count", "", Kind::Significant, 0, 10, "Calls of a step."},
-               {"wait_us", "wait", "µs", Kind::Number, 1, 10, "Time until the last rank arrives."},
+               {"wait_us", "wait", "µs", Kind::Number, 1, 10, "Time until the last rank arrives; the GPU may compute beside it."},
                {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
                {"cost_us", "µs a step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what collectives add to a step."},
@@ -135,6 +142,10 @@ std::string clocks_text(const RankReport& report) {
   return report.clock_error_us < kSurelyOneClock ? "all on one clock" : "clocks ± " + time_text(report.clock_error_us);
 }
 
+std::string basis_text(const RankReport& report) {
+  return report.median_step_us > 0 ? "Step, computes, waits, exposed and others wait are of the median step; late and transfer are means of a step." : "Means of a step. A rank waits for the last one.";
+}
+
 std::string straggler_text(const RankReport& report) { return text_of(report.straggler); }
 
 std::string costliest_text(const RankReport& report) {
@@ -152,7 +163,7 @@ std::vector<std::string> more_cost_texts(const RankReport& report) {
 }
 
 std::string usual_wait_text(const UsualWait& wait, size_t steps) {
-  return "a rank waits " + ms_text(wait.us) + " of a mean step (" + percent(wait.share, 0) + ") for the last one, most often for rank " +
+  return "a rank waits " + ms_text(wait.us) + " of a " + (wait.of_median ? "median" : "mean") + " step (" + percent(wait.share, 0) + ") for the last one, most often for rank " +
          std::to_string(wait.rank) + " (in " + std::to_string(wait.last_steps) + " of " + std::to_string(steps) + " steps)";
 }
 
@@ -167,11 +178,11 @@ std::string to_text(const RankReport& report) {
   std::string text = (costliest.empty() ? "no rank is late by more than the usual spread" : costliest) + "\n";
   for (const std::string& also : more_cost_texts(report)) text += also + "\n";
   text += "\n";
-  text += heading(report) + "\nMeans of a step. A rank waits for the last one. " +
+  text += heading(report) + "\n" + basis_text(report) + " " +
           (report.computation ? "Exposed transfer is not hidden by computation.\n"
                               : "Only collectives were recorded, so what hides a transfer is not known.\n") +
           to_text(rank_table(report));
-  if (!report.collectives.empty()) text += "\n" + to_text(collective_table(report));
+  if (!report.collectives.empty()) text += "\nMeans of a step and rank. The GPU may compute beside a collective that waits.\n" + to_text(collective_table(report));
   if (!report.peak.empty()) text += "peak: all-reduces of this size on the same GPUs when nothing else runs\n";
   for (const std::string& note : report.notes) text += "\n" + note;
   return report.notes.empty() ? text : text + "\n";
@@ -185,6 +196,7 @@ std::string to_json(const RankReport& report) {
                      {"host", row.host},
                      {"recorded", row.recorded},
                      {"step_us", row.step},
+                     {"computes_us", number_or_null(row.computes)},
                      {"late_us", row.late},
                      {"wait_us", row.wait},
                      {"transfer_us", row.transfer},
@@ -208,7 +220,9 @@ std::string to_json(const RankReport& report) {
                       {"steps", report.steps},
                       {"collectives", collectives},
                       {"step_us", report.step_us},
+                      {"median_step_us", report.median_step_us},
                       {"wait_us", report.wait_us},
+                      {"longest_wait_us", report.longest_wait_us},
                       {"exposed_us", number_or_null(report.exposed_us)},
                       {"clock_error_us", report.clock_error_us},
                       {"bus_peak", ws::to_json(report.peak)},

@@ -54,8 +54,8 @@ std::optional<Meaning> call_meaning(const Span& span) {
   return std::nullopt;
 }
 
-bool has_gpu_work(const Trace& trace) {
-  for (const Track& track : tracks_of_steps(trace)) {
+bool has_gpu_work(const Trace& trace, int rank) {
+  for (const Track& track : tracks_of_rank(trace, rank)) {
     if (on_gpu(track) && track.spans > 0) return true;
   }
   return false;
@@ -80,14 +80,14 @@ std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) 
 }
 
 // What the program's own ranges say about the host. Deeper ranges say the same as the ranges around them.
-void add_host_work(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, TimeNs end) {
+void add_host_work(std::vector<Edge>& edges, const Trace& trace, int rank, TimeNs begin, TimeNs end) {
   constexpr int kDeepest = 2;
   constexpr std::string_view kPhases[kHostWorks] = {"data", "optimizer", "backward", "forward"};
   std::vector<uint8_t> work(trace.ops.size(), kHostWorks);
   for (size_t op = 0; op < work.size(); ++op)
     for (uint8_t phase = 0; phase < kHostWorks; ++phase)
       if (trace.ops[op].phase == kPhases[phase]) work[op] = phase;
-  for (const Track& track : tracks_of_steps(trace)) {
+  for (const Track& track : tracks_of_rank(trace, rank)) {
     if (track.kind != TrackKind::Ranges || track.depth > kDeepest) continue;
     each_span(track, begin, end, [&](const Span& span) {
       const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
@@ -101,9 +101,9 @@ void add_host_work(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, T
 
 // A launched graph does not wait for host calls: gaps from its launch to its last kernel belong to the GPU. A graph
 // without a launch in this stretch was launched before it.
-void add_graphs(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, TimeNs end) {
+void add_graphs(std::vector<Edge>& edges, const Trace& trace, int rank, TimeNs begin, TimeNs end) {
   std::unordered_map<uint32_t, std::pair<TimeNs, TimeNs>> graphs;
-  for (const Track& track : tracks_of_steps(trace)) {
+  for (const Track& track : tracks_of_rank(trace, rank)) {
     if (!on_gpu(track)) continue;
     each_span(track, begin, end + 1,
               [&](const Span& span) {  // the gap at the end belongs to the graph that begins there
@@ -114,7 +114,7 @@ void add_graphs(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, Time
               });
   }
   if (graphs.empty()) return;
-  for (const Track& track : tracks_of_steps(trace)) {
+  for (const Track& track : tracks_of_rank(trace, rank)) {
     if (on_gpu(track) || track.kind == TrackKind::Inner) continue;
     each_span(track, begin, end, [&](const Span& span) {
       const auto graph = span.correlation == 0 ? graphs.end() : graphs.find(span.correlation);
@@ -138,10 +138,10 @@ void add_rank_wait(std::vector<Edge>& edges, const CollectiveWaits& waits, const
   edges.push_back({to, kRankWait, -1, span.op, span.name});
 }
 
-std::vector<Edge> edges_of(const Trace& trace, const CollectiveWaits& waits, TimeNs begin, TimeNs end) {
+std::vector<Edge> edges_of(const Trace& trace, int rank, const CollectiveWaits& waits, TimeNs begin, TimeNs end) {
   std::vector<Edge> edges;
-  const bool gpu = has_gpu_work(trace);
-  for (const Track& track : tracks_of_steps(trace)) {
+  const bool gpu = has_gpu_work(trace, rank);
+  for (const Track& track : tracks_of_rank(trace, rank)) {
     each_span(track, begin, end, [&](const Span& span) {
       const auto cause = cause_of(track, span, gpu);
       const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
@@ -151,8 +151,8 @@ std::vector<Edge> edges_of(const Trace& trace, const CollectiveWaits& waits, Tim
       if (*cause == static_cast<uint8_t>(Meaning::Communication)) add_rank_wait(edges, waits, track, span, begin, end);
     });
   }
-  add_graphs(edges, trace, begin, end);
-  add_host_work(edges, trace, begin, end);
+  add_graphs(edges, trace, rank, begin, end);
+  add_host_work(edges, trace, rank, begin, end);
   std::ranges::sort(edges, {}, &Edge::time);
   return edges;
 }
@@ -235,9 +235,13 @@ Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_
 }
 
 Breakdown breakdown(const Trace& trace, const InsideKernels& inside, TimeNs begin, TimeNs end, WorkTimes* by_work) {
+  return breakdown_of_rank(trace, rank_of_steps(trace), inside, begin, end, by_work);
+}
+
+Breakdown breakdown_of_rank(const Trace& trace, int rank, const InsideKernels& inside, TimeNs begin, TimeNs end, WorkTimes* by_work) {
   Breakdown result{begin, std::max(begin, end), 0, {}};
-  const std::vector<Edge> edges = edges_of(trace, inside.waits, begin, end);
-  const bool gpu = has_gpu_work(trace);
+  const std::vector<Edge> edges = edges_of(trace, rank, inside.waits, begin, end);
+  const bool gpu = has_gpu_work(trace, rank);
   result.only_collectives = !gpu && std::ranges::any_of(trace.tracks(), times_collectives);
   bool has_steps = false;
   TimeNs last_work = begin;
@@ -254,10 +258,13 @@ Breakdown breakdown(const Trace& trace, const InsideKernels& inside, TimeNs begi
   for (const Edge& edge : edges) {
     const Meaning cause = cause_now(active, gpu, has_steps, begun && now < last_work);
     result.times[static_cast<size_t>(cause)] += edge.time - now;
-    if (is_kernels(cause) || cause == Meaning::Copy) result.busy += edge.time - now;
     add_gap(result, cause, active, edge.time - now);
-    if (waits_for_ranks(cause, active)) result.rank_wait += edge.time - now;
-    else running.take(cause, edge.time - now);
+    if (waits_for_ranks(cause, active)) {
+      result.rank_wait += edge.time - now;
+    } else {
+      if (is_kernels(cause) || cause == Meaning::Copy) result.busy += edge.time - now;
+      running.take(cause, edge.time - now);
+    }
     now = edge.time;
     active[edge.cause] += edge.change;
     running.change(edge);
@@ -287,7 +294,7 @@ std::vector<BreakdownPart> parts_of(const Breakdown& breakdown) {
       {HostWork::Backward, {Meaning::Other, PartKind::HostBackward}},
       {HostWork::Optimizer, {Meaning::Optimizer, PartKind::HostOptimizer}},
       {HostWork::Data, {Meaning::Idle, PartKind::HostData}}};
-  const bool host_alone = breakdown.busy == 0;
+  const bool host_alone = breakdown.busy + breakdown.rank_wait == 0;
   MeaningTimes left = breakdown.times;
   std::vector<BreakdownPart> host, parts;
   for (const auto& [work, id] : kHostParts) {

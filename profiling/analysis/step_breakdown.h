@@ -28,10 +28,11 @@ struct Breakdown {
   MeaningTimes times{};
   bool only_collectives = false;           // computation was not recorded
   int64_t rank_wait = 0;                   // the part of Communication in which a collective waits for the last rank; 0 with one rank
-  int64_t busy = 0;                        // ns in which a kernel or a copy ran, what waits inside of a kernel as well
+  int64_t busy = 0;                        // ns in which a kernel or a copy ran, without rank_wait; other waits inside of a kernel count
   std::array<HostGap, kHostWorks> gaps{};
   int64_t wall() const { return end - begin; }
   int64_t kernels() const;
+  int64_t computes() const { return kernels() - times[static_cast<size_t>(Meaning::Communication)]; }  // kernels without communication
   double busy_share() const { return wall() > 0 ? static_cast<double>(busy) / static_cast<double>(wall()) : 0; }
 };
 
@@ -60,6 +61,9 @@ Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_
 // `inside`: of this trace. Pass it if you ask for many stretches.
 Breakdown breakdown(const Trace& trace, const InsideKernels& inside, TimeNs begin, TimeNs end,
                     WorkTimes* by_work = nullptr);
+// The same for another rank than the one whose steps stand for the run.
+Breakdown breakdown_of_rank(const Trace& trace, int rank, const InsideKernels& inside, TimeNs begin, TimeNs end,
+                            WorkTimes* by_work = nullptr);
 Breakdown breakdown(const Trace& trace);  // from the first step or span to the last
 
 // A part of a step, as every view names it. What the host did is a part of its own: waiting for data always, the phases

@@ -296,6 +296,8 @@ void add(Breakdown& sum, const Breakdown& parts) {
 // The parts of typical steps, beside the parts of all steps.
 struct Typical {
   Breakdown parts;
+  std::vector<TimeRange> stretches;
+  std::map<int, Breakdown> ranks;
   std::map<std::pair<Meaning, std::string>, int64_t> ops;
 };
 
@@ -319,6 +321,7 @@ void add_stretch(Breakdown& all, Typical* typical, const Trace& trace, const Ins
   add(all, parts);
   if (!typical) return;
   add(typical->parts, parts);
+  for (auto& [rank, sum] : typical->ranks) add(sum, breakdown_of_rank(trace, rank, inside, stretch.begin, stretch.end));
   for (const auto& [work, ns] : by_work) typical->ops[{work.meaning, key_of(trace, work.meaning, work.name, work.op)}] += ns;
 }
 
@@ -331,7 +334,9 @@ void add_steps(StepSample& sample, Typical& typical, const Lengths& lengths, con
     while (last < piece.last && is_typical(last) == these) ++last;
     add_stretch(sample.parts, these ? &typical : nullptr, trace, inside, {steps[first].start, steps[last].start});
     sample.parts.steps += static_cast<int64_t>(last - first) * sample.stride;
-    if (these) typical.parts.steps += static_cast<int64_t>(last - first) * sample.stride;
+    if (!these) continue;
+    typical.parts.steps += static_cast<int64_t>(last - first) * sample.stride;
+    typical.stretches.push_back({steps[first].start, steps[last].start});
   }
 }
 
@@ -339,10 +344,14 @@ void add_all(Typical& typical, const Trace& trace, const InsideKernels& inside, 
   Breakdown counted;  // already
   add_stretch(counted, &typical, trace, inside, {steps[piece.first].start, steps[piece.last].start});
   typical.parts.steps += static_cast<int64_t>(piece.last - piece.first) * stride;
+  typical.stretches.push_back({steps[piece.first].start, steps[piece.last].start});
 }
 
 void take_typical(StepSample& sample, Typical typical) {
-  sample.median_parts = typical.parts, sample.op_parts = std::move(typical.ops);
+  std::ranges::sort(typical.stretches, {}, &TimeRange::begin);
+  sample.typical = std::move(typical.stretches);
+  for (auto& [rank, parts] : typical.ranks) parts.steps = typical.parts.steps;
+  sample.median_parts = typical.parts, sample.rank_parts = std::move(typical.ranks), sample.op_parts = std::move(typical.ops);
   if (!sample.step_us.empty()) scale_median(sample, median(sample.step_us));
 }
 
@@ -449,11 +458,14 @@ void scale_median(StepSample& sample, double step_us) {
   if (!(step_us > 0) || !(now > 0)) return;
   const double factor = step_us / now;
   const auto down = [factor](int64_t ns) { return static_cast<int64_t>(static_cast<double>(ns) * factor); };
-  Breakdown& parts = sample.median_parts;
-  parts.end = parts.begin;
-  for (int64_t& ns : parts.times) parts.end += ns = std::llround(static_cast<double>(ns) * factor);
-  parts.busy = std::min(down(parts.busy), parts.wall()), parts.rank_wait = down(parts.rank_wait);
-  for (HostGap& gap : parts.gaps) gap.launch = down(gap.launch), gap.idle = down(gap.idle);
+  const auto scale = [&](Breakdown& parts) {
+    parts.end = parts.begin;
+    for (int64_t& ns : parts.times) parts.end += ns = std::llround(static_cast<double>(ns) * factor);
+    parts.busy = std::min(down(parts.busy), parts.wall()), parts.rank_wait = down(parts.rank_wait);
+    for (HostGap& gap : parts.gaps) gap.launch = down(gap.launch), gap.idle = down(gap.idle);
+  };
+  scale(sample.median_parts);
+  for (auto& [rank, parts] : sample.rank_parts) scale(parts);
   for (auto& [op, ns] : sample.op_parts) ns = down(ns);
 }
 
@@ -496,6 +508,9 @@ StepSample StepsOfRun::sample(const SampleRange& range) const {
   const InsideKernels inside(trace, range.lengths_only ? TimeRange{} : TimeRange{steps.front().start, steps.back().end()}, facts_.clock_error);
   const Lengths lengths = typical_lengths(steps, rows);
   Typical typical;
+  if (range.of_ranks && sample.rank >= 0)
+    for (const Track& any : trace.tracks())
+      if (any.rank >= 0 && any.spans > 0) typical.ranks.try_emplace(any.rank);
   std::vector<Row> seen;
   Totals totals;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
@@ -514,11 +529,65 @@ StepSample StepsOfRun::sample(const SampleRange& range) const {
   if (typical.parts.steps == 0)  // the newest steps are all unusual
     for (const Row& piece : seen) add_all(typical, trace, inside, steps, piece, sample.stride);
   take_typical(sample, std::move(typical));
-  if (gpu && on_gpu()) idle_is_launch(sample.parts), idle_is_launch(sample.median_parts);
+  if (gpu && on_gpu()) {
+    idle_is_launch(sample.parts), idle_is_launch(sample.median_parts);
+    for (auto& [rank, parts] : sample.rank_parts) idle_is_launch(parts);
+  }
   give_rates(sample, trace, totals);
   take_ranges(sample, steps, rows, seen);
   sample.median_step = middle_step(steps, rows);
   return sample;
+}
+
+namespace {
+
+std::vector<Span> marks_of(const Track& track) {
+  std::vector<Span> marks;
+  each_span(track, -kAlways, kAlways, [&](const Span& span) { marks.push_back(span); });
+  return marks;
+}
+
+int64_t first_step_of(const Span& mark, size_t index) { return mark.step > 0 ? int64_t{mark.step} - 1 : static_cast<int64_t>(index); }
+
+// Time from the start of each counted mark to the next, by the number of its first step.
+std::map<int64_t, TimeNs> counted_lengths(const Track& track, const StepSample& sample) {
+  std::map<int64_t, TimeNs> lengths;
+  const CountedSteps counted = counted_steps(sample);
+  const std::vector<Span> marks = marks_of(track);
+  for (size_t i = 0; counted.steps > 0 && i + 1 < marks.size(); ++i) {
+    const TimeNs begin = marks[i].start, end = marks[i + 1].start;
+    const auto holds = [&](const TimeRange& stretch) { return begin >= stretch.begin && end <= stretch.end; };
+    if (std::ranges::any_of(counted.stretches, holds)) lengths[first_step_of(marks[i], i)] = end - begin;
+  }
+  return lengths;
+}
+
+}  // namespace
+
+std::vector<ListedStep> StepsOfRun::list(const StepSample& sample, int64_t steps) const {
+  std::vector<ListedStep> all;
+  const Track* const measured = first_track(marks(), TrackKind::Steps);
+  if (!measured) return all;
+  const std::map<int64_t, TimeNs> counted = counted_lengths(*measured, sample);
+  for (const Track& track : trace_->tracks()) {
+    if (track.kind != TrackKind::Steps) continue;
+    const std::vector<Span> marks = marks_of(track);
+    const bool stands_for_run = is_of_rank(track, sample.rank);
+    for (size_t i = 0; i < marks.size(); ++i) {
+      const int64_t number = first_step_of(marks[i], i), next = i + 1 < marks.size() ? first_step_of(marks[i + 1], i + 1) : steps;
+      const int64_t together = sample.stride > 1 ? std::max<int64_t>(1, next - number) : 1, each = static_cast<int64_t>(marks[i].duration) / together;
+      const auto length = counted.find(number);
+      ListedStep step{.rank = track.rank, .duration = each, .counted = length != counted.end(), .together = together};
+      const bool last = i + 1 == marks.size();
+      if (step.counted && (stands_for_run || !last))
+        step.us = static_cast<double>(stands_for_run ? length->second : marks[i + 1].start - marks[i].start) * 1e-3 / static_cast<double>(together);
+      for (int64_t k = 0; k < together; ++k) {
+        step.number = number + k, step.start = marks[i].start + k * each;
+        all.push_back(step);
+      }
+    }
+  }
+  return all;
 }
 
 GpuFigures gpu_figures(const Trace& trace, StepWindowNs row, const StepRange& row_steps) {

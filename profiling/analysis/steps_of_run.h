@@ -1,6 +1,7 @@
 // The steps of a run: where they are, what each took, and which are left out of its figures and why. The newest whole steps,
 // without the pauses and evaluations between them, stand for the run wherever runs are compared.
 #pragma once
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ struct StepSample {
   // The parts of the median step: parts of the middle half of the steps by length, scaled so that they sum to the median.
   // Views that compare show these, so that bars, waterfalls, tables and the step time are one statistic.
   Breakdown median_parts;
+  std::map<int, Breakdown> rank_parts;  // the same step on the GPU of each rank, by SampleRange::of_ranks; each sums to the median
   // Time from one step's start to the next, if they are consecutive. With a stride, each is the mean of so many steps.
   std::vector<double> step_us;
   std::map<std::string, WorkUse> work;  // kernels by name, and kWholeGraphs; on a CPU ops
@@ -65,9 +67,10 @@ struct StepSample {
   int64_t warm_up = 0;       // left out at the begin
   int rank = -1;             // whose steps these are; -1: the run has no ranks, or one
   StepWindowNs all;          // from the first of them to the end of the last
+  std::vector<TimeRange> typical;   // of `all`: the steps that median_parts come from
   std::vector<TimeRange> left_out;  // of `all`: pauses, evaluations, untraced stretches, longer launches
   bool traced() const { return parts.steps > 0; }
-  double busy_share() const { return median_parts.busy_share(); }  // of the median step, in which a kernel or a copy runs
+  double busy_share() const { return median_parts.busy_share(); }  // of the median step, in which a kernel or a copy runs and does not wait for a rank
   double median_step_us() const {  // what median_parts sum to
     return median_parts.steps > 0 ? static_cast<double>(median_parts.wall()) * 1e-3 / static_cast<double>(median_parts.steps) : 0;
   }
@@ -86,6 +89,7 @@ struct SampleRange {
   size_t steps = 2000;
   size_t most_spans = kOfAFinishedRun;  // older steps count in step_us only
   bool lengths_only = false;            // fills step_us only
+  bool of_ranks = false;                // fills rank_parts if there are several ranks
 };
 
 // What is known of the steps beside the trace.
@@ -94,6 +98,17 @@ struct StepFacts {
   int64_t since = 0;               // the first step with the final execution settings
   TimeNs clock_error = 0;          // of the clocks of several ranks
   std::optional<bool> host_ahead;  // the host launches steps before the GPU finished the previous ones; nullopt: the trace shows it
+};
+
+// A step of a rank, as the program marked it, or as the GPU ran it where the host runs ahead.
+struct ListedStep {
+  int64_t number = 0;
+  int rank = -1;
+  TimeNs start = 0;
+  int64_t duration = 0;
+  bool counted = false;  // measured: all figures of a step are of these
+  double us = std::numeric_limits<double>::quiet_NaN();  // until the next step begins, of counted steps
+  int64_t together = 1;  // steps that one launch runs: its time in equal parts
 };
 
 class StepsOfRun {
@@ -110,6 +125,8 @@ class StepsOfRun {
   // Leaves out the warm-up and steps in untraced stretches. If some steps have kernel records, also steps whose graphs were
   // recorded as a whole.
   StepSample sample(const SampleRange& range = {}) const;
+  // All steps of all ranks. `sample`: of this run; `steps`: how many it has, because the last launch does not say how many it runs.
+  std::vector<ListedStep> list(const StepSample& sample, int64_t steps) const;
 
  private:
   const Trace *marks_, *trace_;

@@ -37,8 +37,9 @@ std::optional<UsualWait> usual_wait(const RankReport& report) {
   const bool of_all = std::ranges::none_of(
       report.collectives, [](const CollectiveRow& row) { return row.ranks != 0 || row.messages; });
   if (!report.any() || report.steps.empty() || report.step_us <= 0 || !of_all) return std::nullopt;
-  UsualWait wait{report.wait_us - caused_by_stragglers(report)};
-  wait.share = wait.us / report.step_us;
+  const bool of_median = report.median_step_us > 0;
+  UsualWait wait{report.wait_us - caused_by_stragglers(report), of_median};
+  wait.share = wait.us / (of_median ? report.median_step_us : report.step_us);
   if (!(wait.share >= kWorthSaying)) return std::nullopt;
   const std::vector<int64_t> last = times_last(report);
   const auto most = std::ranges::max_element(last);

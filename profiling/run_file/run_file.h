@@ -65,6 +65,7 @@ class RunFileReader {
   // any trace that was written into this file, also for a live one with evicted blocks.
   size_t fill(Trace& trace, TimeNs begin, TimeNs end, size_t most_blocks = std::numeric_limits<size_t>::max());
   size_t fill(Trace& trace);
+  Trace newest_trace();  // trace() with its newest spans, about a million
   Trace outline();  // like trace(), but without counters and memory events
   // Returns the spans of one block of an outline(), which stays without spans. Throws Failure if they cannot be read.
   std::vector<Span> spans(Trace& outline, TrackId track, size_t block);

@@ -684,6 +684,19 @@ size_t RunFileReader::Impl::first_block(const Track& track, TimeNs begin) {
   return static_cast<size_t>(at - track.blocks.begin());
 }
 
+Trace RunFileReader::newest_trace() {
+  constexpr size_t kMostBlocks = 1000;
+  constexpr TimeNs kFirstPiece = 250'000'000;
+  Trace newest = trace();
+  const TimeNs first = newest.first_time(), last = newest.last_time();
+  size_t left = kMostBlocks;
+  for (TimeNs begin = last, reach = kFirstPiece; begin > first && left > 0; reach *= 2) {
+    begin = std::max(first, last - reach);
+    left -= fill(newest, begin, last, left);
+  }
+  return newest;
+}
+
 Trace RunFileReader::outline() {
   Trace trace;
   impl_->summed = 0;

@@ -196,10 +196,11 @@ Activity StoredSpans::activity(TimeNs begin, TimeNs end) {
   for (size_t w = 0; w + 1 < edges.size() && !cancelled(); ++w) {
     Trace part;
     for (size_t t = 0; t < trace_.tracks().size(); ++t)
-      if (is_of_rank(trace_.tracks()[t], rank) && (on_gpu(trace_.tracks()[t]) || untraced(trace_.tracks()[t]))) copy(t, edges[w], edges[w + 1], part);
+      if (const Track& track = trace_.tracks()[t]; (is_of_rank(track, rank) && (on_gpu(track) || untraced(track))) || track.time_of(Meaning::Communication) > 0)
+        copy(t, edges[w], edges[w + 1], part);
     add_unread(part, edges[w], edges[w + 1]);
-    const Activity here = prof::activity(part, edges[w], edges[w + 1]);
-    all.wall += here.wall, all.untraced += here.untraced, all.busy += here.busy;
+    const Activity here = prof::activity(part, edges[w], edges[w + 1], rank);
+    all.wall += here.wall, all.untraced += here.untraced, all.busy += here.busy, all.waiting += here.waiting;
     all.kernels += here.kernels, all.copies += here.copies, all.overlap += here.overlap;
   }
   return all;
@@ -223,6 +224,12 @@ MultiprocessorReport StoredSpans::multiprocessors() { return multiprocessor_repo
 RankReport StoredSpans::ranks() {
   RankReport report = rank_report(trace_, reading(), clock_error_of(reader_.summary()));
   add_summary(report, reader_.summary());
+  if (report.any()) {
+    RunData newest;
+    newest.summary = reader_.summary(), newest.trace = reader_.newest_trace();
+    newest.evaluations = reader_.evaluations(), newest.marks = reader_.marks();
+    add_median_step(report, newest);
+  }
   if (const size_t lost = unread(); lost > 0)
     report.notes.push_back(std::to_string(lost) + " spans cannot be read: their collectives are not compared.");
   return report;

@@ -30,10 +30,11 @@ inline int rank_of_steps(const Trace& trace) {
 }
 // True if the rank did this work, or all ranks share it; -1: any rank.
 inline bool is_of_rank(const Track& track, int rank) { return rank < 0 || track.rank < 0 || track.rank == rank; }
-// The tracks that a step of the run consists of.
-inline auto tracks_of_steps(const Trace& trace) {
-  return std::views::filter(trace.tracks(), [rank = rank_of_steps(trace)](const Track& track) { return is_of_rank(track, rank); });
+inline auto tracks_of_rank(const Trace& trace, int rank) {
+  return std::views::filter(trace.tracks(), [rank](const Track& track) { return is_of_rank(track, rank); });
 }
+// The tracks that a step of the run consists of.
+inline auto tracks_of_steps(const Trace& trace) { return tracks_of_rank(trace, rank_of_steps(trace)); }
 // True if at least two ranks left a span.
 inline bool several_ranks(const Trace& trace) {
   int first = -1;

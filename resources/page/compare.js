@@ -231,8 +231,9 @@ function ranksView(run) {
   grid.append(pane('', report.finding || 'No rank is late by more than the usual spread', run.name,
     body(...report.notes.map(text => element('p', {class: 'secondary'}, text)), lateMap(report))));
   const rows = report.ranks.map(rank => ({...rank, name: 'rank ' + rank.rank + (rank.host ? ' · ' + rank.host : '')}));
-  grid.append(pane('six', 'Ranks', 'means of a step, µs', flush(new DataTable([{title: 'rank', key: 'name'}, us('step µs', 'step_us'), us('late µs', 'late_us', greatest(rows, 'late_us')),
-    us('waits µs', 'wait_us', greatest(rows, 'wait_us')), us('transfers µs', 'transfer_us'), us('exposed µs', 'exposed_us'), us('costs others µs', 'caused_us')], rows).node)));
+  grid.append(pane('six', 'Ranks', report.median_step_us > 0 ? 'median step; late and transfers: mean, µs' : 'means of a step, µs', flush(new DataTable([{title: 'rank', key: 'name'}, us('step µs', 'step_us'),
+    us('computes µs', 'computes_us', greatest(rows, 'computes_us')), us('waits µs', 'wait_us', greatest(rows, 'wait_us')), us('exposed µs', 'exposed_us'), us('late µs', 'late_us', greatest(rows, 'late_us')),
+    us('transfers µs', 'transfer_us'), us('others wait µs', 'caused_us')], rows).node)));
   grid.append(pane('six', 'Collectives', 'means of a step over all ranks, µs', flush(new DataTable([{title: 'collective', key: 'name'}, {title: 'size', key: 'bytes', number: true, text: bytesText},
     {title: 'count', key: 'count', decimals: 2}, us('waits µs', 'wait_us', greatest(report.collectives, 'wait_us')), us('transfers µs', 'transfer_us'), us('exposed µs', 'exposed_us'),
     {title: 'bus GB/s', key: 'bus_gb_s', decimals: 1}, {title: 'peak GB/s', key: 'peak_gb_s', number: true, text: value => value > 0 ? fixed(value, 1) : kUnknown}], report.collectives, {sorted: 'wait_us'}).node)));

@@ -82,7 +82,7 @@ void take_ranks(ComparedRun& run, const prof::RankReport& report) {
   run.several_ranks = report.any();
   if (!report.any() || report.collectives.empty()) return;
   if (report.step_us > 0) run.mean_step_us = report.step_us;
-  run.rank_wait_us = report.wait_us, run.exposed_us = report.exposed_us;
+  run.rank_wait_us = report.longest_wait_us, run.exposed_us = report.longest_exposed_us;
   if (const double rate = report.collectives.front().bus_gb_s; rate > 0) run.bus_gb_s = rate;
 }
 

@@ -38,8 +38,8 @@ struct ComparedRun {
   double wall_s = kUnknown, peak_bytes = kUnknown;
   double driver_calls = kUnknown;                           // calls to the driver's allocator, per step
   double launch_delay_us = kUnknown, hidden_copies = kUnknown;  // median and share over the newest long row of steps
-  // For a run with several ranks, means of a step and rank: waiting for the last rank, and transfers that no computation
-  // hides. The bus bandwidth is of the collective that takes most time.
+  // For a run with several ranks, of its median step: the longest wait of a rank for the last one, and the longest transfers
+  // that no computation hides. The bus bandwidth is of the collective that takes most time.
   double rank_wait_us = kUnknown, exposed_us = kUnknown, bus_gb_s = kUnknown;
   Interval tracing_cost;                                    // share of an untraced step
   double first_loss = kUnknown;

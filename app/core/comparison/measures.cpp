@@ -91,7 +91,7 @@ void add_times(List& list, const ComparedRun& run, double reached) {
            Better::Higher, 0);
   const auto decimals = [](double seconds) { return seconds < 0.1 ? 4 : 2; };
   // A run with more steps takes longer, so neither value is better.
-  list.add(MeasureKind::TrainingTime, "training time", "s", {run.wall_s, run.wall_s * noise / us}, Better::Neither, decimals(run.wall_s));
+  list.add(MeasureKind::TrainingTime, run.imported ? "program ran" : "training time", "s", {run.wall_s, run.wall_s * noise / us}, Better::Neither, decimals(run.wall_s));
   if (reached <= 0) return;
   const Interval at = time_to(run, reached);
   list.add(MeasureKind::TimeToAccuracy, "time to " + fixed(100 * reached, 1) + " % accuracy", "s",
@@ -125,8 +125,8 @@ void add_gpu(List& list, const ComparedRun& run) {
 // From one run we cannot know how much they move.
 void add_ranks(List& list, const ComparedRun& run) {
   list.group(kRanks);
-  list.add(MeasureKind::RankWait, "wait for the last rank", "µs", {run.rank_wait_us, kUnknown}, Better::Lower, 1);
-  list.add(MeasureKind::ExposedTransfer, "exposed transfer", "µs", {run.exposed_us, kUnknown}, Better::Lower, 1);
+  list.add(MeasureKind::RankWait, "longest wait for a rank", "µs", {run.rank_wait_us, kUnknown}, Better::Lower, 1);
+  list.add(MeasureKind::ExposedTransfer, "longest exposed transfer", "µs", {run.exposed_us, kUnknown}, Better::Lower, 1);
   list.add(MeasureKind::BusBandwidth, "bus bandwidth", "GB/s", {run.bus_gb_s, kUnknown}, Better::Higher, 1);
 }
 

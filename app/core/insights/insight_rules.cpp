@@ -44,7 +44,7 @@ Found allocator_stalls(const RunFacts& f) {
   const double spent = f.part(Meaning::Allocation);
   if (spent < kWorthSaying * f.step_us || f.allocator_calls_per_step < 1) return {};
   return offer(f, {"allocator stalls",
-                   part_text(f, spent) + " go into the allocator: " + plain(f.allocator_calls_per_step) + " calls",
+                   "the GPU waits " + part_text(f, spent) + " for the allocator: " + plain(f.allocator_calls_per_step) + " calls",
                    "Each step allocates and frees every buffer. One block that is planned ahead needs no calls.",
                    {{"exec.allocator", "arena"}},
                    f.step_us - spent,

@@ -43,7 +43,7 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu);
 
 struct Insight {
   std::string rule;      // "allocator stalls"
-  std::string headline;  // "195.5 µs of a median step of 369.2 µs go into the allocator: 30 calls"
+  std::string headline;  // "the GPU waits 195.5 µs of a median step of 369.2 µs for the allocator: 30 calls"
   std::string why;       // one or two sentences
   std::vector<std::pair<std::string, std::string>> change;  // field key and value; empty if there is nothing to apply
   double predicted_us = 0;                                  // step time after the change; 0 if there is no prediction

@@ -28,6 +28,8 @@ using prof::TrackKind;
 
 constexpr double kShareOfSteps = 0.10, kShareOfKernels = 0.05;  // shares of the steps' time that are worth a card
 
+constexpr const char* kMemoryGrows = "memory grows";
+
 struct Cost {
   TimeNs time = 0;
   uint64_t count = 0;
@@ -85,23 +87,25 @@ struct PointwiseChain {
 
 class Program {
  public:
-  explicit Program(const TraceLook& look)
-      : trace_(*look.trace),
-        part_(judged_part(look)),
+  Program(const TraceLook& part, int rank)
+      : trace_(*part.trace),
+        part_(part),
+        rank_(rank),
         judged_{part_.begin, part_.end},
         untraced_(prof::untraced_time(trace_, judged_.begin, judged_.end)),
         untraced_ns_(untraced_.within(judged_)),
-        ranks_(ranks_of(trace_)),
         left_out_(left_out(part_)) {
     const auto& tracks = trace_.tracks();
+    const auto is_mine = [&](size_t i) { return prof::is_of_rank(tracks[i], rank_); };
     for (size_t i = 0; i < tracks.size(); ++i)
-      if (tracks[i].kind == TrackKind::Api && tracks[i].name.ends_with(kCalls)) see_calls(i);
+      if (is_mine(i) && tracks[i].kind == TrackKind::Api && tracks[i].name.ends_with(kCalls)) see_calls(i);
     for (size_t i = 0; i < tracks.size(); ++i)
-      if (tracks[i].kind == TrackKind::Ranges) see_ranges(i);
+      if (is_mine(i) && tracks[i].kind == TrackKind::Ranges) see_ranges(i);
     see_other_waits();
     data_time_ = prof::CoveredTime(std::move(data_ranges_));
     for (auto& [line, ranges] : wait_ranges_) wait_times_.emplace(line, prof::CoveredTime(std::move(ranges)));
     for (size_t i = 0; i < tracks.size(); ++i) {
+      if (!is_mine(i)) continue;
       if (tracks[i].kind == TrackKind::Steps) see_steps(i);
       if (prof::on_gpu(tracks[i])) see_gpu(i);
       if (tracks[i].kind == TrackKind::Samples && prof::sampled_thread(tracks[i]) == prof::kMainThread) see_samples(i);
@@ -113,11 +117,8 @@ class Program {
     std::vector<Insight> all;
     for (auto found :
          {waits_for_data(), waits_for_gpu(), hot_line(), pageable_copies(), many_optimizer_kernels(), fp32_products(),
-          zeroed_gradients(), transposed_images(), pointwise_chains()})
+          zeroed_gradients(), transposed_images(), pointwise_chains(), memory_grows()})
       if (found) all.push_back(std::move(*found));
-    sort_rows(all, [](const Insight& a, const Insight& b) { return a.cost_ns > b.cost_ns; });
-    // It costs no time until it ends the program.
-    if (auto found = memory_grows()) all.insert(all.begin(), std::move(*found));
     return all;
   }
 
@@ -142,12 +143,6 @@ class Program {
   }
   TimeNs traced(const prof::TimeRange& part) const { return std::max<TimeNs>(0, part.length()) - left_out_.within(part); }
   TimeNs traced_ns() const { return judged_.length() - left_out_.within(judged_); }
-  static int64_t ranks_of(const prof::Trace& trace) {
-    std::set<int> ranks;
-    for (const Track& track : trace.tracks())
-      if (prof::on_gpu(track)) ranks.insert(track.rank);
-    return std::max<int64_t>(1, static_cast<int64_t>(ranks.size()));
-  }
   // What was not traced, and the pauses that no mean step counts.
   static prof::CoveredTime left_out(const TraceLook& part) {
     std::vector<prof::TimeRange> times = part.pauses;
@@ -213,7 +208,7 @@ class Program {
       const prof::TimeRange part = all_within(span);
       if (untraced_.within(part) > 0) return untraced_syncs_[line + "\n" + op.name].add(track, span, part.length());
       if (!waits_in(track, span)) return;
-      syncs_[line + "\n" + op.name].add(track, span, part.length());
+      syncs_[line + "\n" + op.name].add(track, span, traced(part));
       wait_ranges_[line].push_back(part);
     });
   }
@@ -222,13 +217,16 @@ class Program {
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
       if (span.start < judged_.begin) return;
       begins_.push_back(span.start);
-      if (untraced_.within({span.start, span.start + 1}) == 0) ++steps_;
+      if (!is_left_out(span)) ++steps_;
     });
   }
+
+  bool is_left_out(const Span& span) const { return left_out_.within({span.start, span.start + 1}) > 0; }
 
   void see_gpu(size_t track) {
     PointwiseChain chain;
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
+      if (is_left_out(span)) return;
       const prof::OpInfo* op = span.op != prof::kNoOp && span.op < trace_.ops.size() ? &trace_.ops[span.op] : nullptr;
       if (span.span_kind() == prof::SpanKind::Copy) {
         const prof::Detail& detail = trace_.detail(span.detail);
@@ -319,11 +317,10 @@ class Program {
   bool worth_saying(TimeNs time) const {
     return time > 0 && part_of_time(time) >= kShareOfSteps;
   }
-  // A time that all ranks took together, as a share of the time of all ranks.
-  double part_of_time(TimeNs time) const { return static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(ranks_ * traced_ns(), 1)); }
+  double part_of_time(TimeNs time) const { return static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(traced_ns(), 1)); }
   std::string share(TimeNs time) const {
-    return percent(part_of_time(time), 0) + " of the " +
-           (part_.steps.count > 0 ? "steps' " : "") + (untraced_ns_ > 0 ? "traced time" : "time");
+    const std::string whole = part_.of_median ? "median step" : part_.steps.count > 0 ? "mean step" : untraced_ns_ > 0 ? "traced time" : "time";
+    return percent(part_of_time(time), 0) + " of the " + whole;
   }
   static std::string text(TimeNs time, uint64_t count) {
     return time_text(static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<uint64_t>(count, 1)));
@@ -341,18 +338,18 @@ class Program {
     return found;
   }
 
-  // Gives the waits the time that they have in the median step, as Details shows it. Returns what the card says of it. Where
-  // only few steps wait, the median step does not show it, and the mean does. A wait of the host while the GPU works costs
-  // nothing, and a program without steps has no split.
+  // Gives the waits the time that they have in the split of the step, as Details shows it. Returns what the card says of it. A wait
+  // of the host while the GPU works costs nothing. A program without steps has no split, nor has another rank.
   std::string take_from_split(Cost& waits) const {
+    const auto in_sum = [&] { return text(waits.time, waits.count) + " a batch, " + share(waits.time); };
+    if (const int first = prof::rank_of_steps(trace_); first >= 0 && rank_ != first) return in_sum();
     const prof::StepSample sample = prof::StepsOfRun::of(trace_).sample();
-    if (sample.parts.steps == 0) return text(waits.time, waits.count) + " a batch, " + share(waits.time);
-    const bool median_waits = data_share(sample.median_parts) >= kShareOfSteps;
-    const prof::Breakdown& split = median_waits ? sample.median_parts : sample.parts;
+    if (sample.parts.steps == 0) return in_sum();
+    const prof::Breakdown& split = part_.of_median ? sample.median_parts : sample.parts;
     const double part = data_share(split);
-    waits.time = static_cast<TimeNs>(part * static_cast<double>(ranks_ * traced_ns()));
+    waits.time = static_cast<TimeNs>(part * static_cast<double>(traced_ns()));
     const auto ns = static_cast<TimeNs>(part * static_cast<double>(split.wall()));
-    return text(ns, static_cast<uint64_t>(split.steps)) + ", " + percent(part, 0) + (median_waits ? " of a step" : " of the mean step");
+    return text(ns, static_cast<uint64_t>(split.steps)) + ", " + share(waits.time);
   }
   static double data_share(const prof::Breakdown& split) {
     const auto parts = prof::parts_of(split);
@@ -402,7 +399,7 @@ class Program {
     const auto* most = largest(syncs_);
     const auto* between = waits_between_windows();
     const auto share_of = [this](const auto* wait, TimeNs all) {
-      return wait ? static_cast<double>(wait->second.time) / static_cast<double>(std::max<TimeNs>(ranks_ * all, 1)) : 0;
+      return wait ? static_cast<double>(wait->second.time) / static_cast<double>(std::max<TimeNs>(all, 1)) : 0;
     };
     const double traced_share = share_of(most, traced_ns()), untraced_share = share_of(between, untraced_ns_);
     const bool in_windows = traced_share >= untraced_share;
@@ -425,9 +422,9 @@ class Program {
   }
 
   bool gpu_never_idles() const {
-    const prof::Activity activity = prof::activity(trace_, judged_.begin, judged_.end);
-    const auto idle = static_cast<double>(traced_ns() - activity.busy);
-    return activity.kernels > 0 && idle < kShareOfKernels * static_cast<double>(traced_ns());
+    const prof::Activity activity = activity_between_pauses(part_, rank_);
+    const auto idle = static_cast<double>(activity.wall - activity.busy - activity.waiting);
+    return activity.kernels > 0 && idle < kShareOfKernels * static_cast<double>(activity.wall);
   }
 
   // PyTorch's op of float(loss), loss > 1 or print(loss).
@@ -445,6 +442,7 @@ class Program {
   }
 
   double per_step(TimeNs time) const {
+    if (part_.step_us > 0) return part_of_time(time) * part_.step_us;
     return static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<int64_t>(steps_, 1));
   }
 
@@ -572,7 +570,7 @@ class Program {
     const Kept& kept = most->second;
     if (3 * kept.late_bytes < kept.bytes || static_cast<double>(kept.bytes) < kShareOfPeak * static_cast<double>(used))
       return {};
-    return insight("memory grows",
+    return insight(kMemoryGrows,
                    most->first.second + " keeps " +
                        bytes_text(static_cast<double>(kept.bytes) / static_cast<double>(begins_.size())) +
                        " more each step: " + bytes_text(static_cast<double>(kept.bytes)) + " so far",
@@ -583,10 +581,10 @@ class Program {
 
   const prof::Trace& trace_;
   const TraceLook part_;
+  const int rank_;  // -1: the run has no ranks
   const prof::TimeRange judged_;
   const prof::CoveredTime untraced_;
   const TimeNs untraced_ns_;  // of judged_
-  const int64_t ranks_;
   const prof::CoveredTime left_out_;
   Costs pageable_;  // copies to the GPU, by line
   std::map<std::string, uint64_t> pageable_bytes_;
@@ -613,7 +611,31 @@ class Program {
 }  // namespace
 
 std::vector<Insight> program_insights(const TraceLook& look) {
-  return look.end > look.begin ? Program(look).found() : std::vector<Insight>{};
+  std::vector<Insight> all;
+  if (look.end <= look.begin) return all;
+  const TraceLook part = judged_part(look), typical = median_part(part);
+  std::set<int> others;
+  for (const Track& track : look.trace->tracks())
+    if (track.rank >= 0 && track.spans > 0) others.insert(track.rank);
+  const int of_steps = prof::rank_of_steps(*look.trace), first = of_steps >= 0 || others.empty() ? of_steps : *others.begin();
+  others.erase(first);
+  std::vector<int> ranks{first};
+  ranks.insert(ranks.end(), others.begin(), others.end());
+  for (const int rank : ranks)
+    for (const TraceLook* now : {&typical, &part}) {
+      if (now == &part && !typical.of_median) continue;
+      for (Insight& insight : Program(*now, rank).found()) {
+        if (std::ranges::find(all, insight.rule, &Insight::rule) != all.end()) continue;
+        if (insight.share > 0) insight.cost_ns = insight.share * static_cast<double>(part.end - part.begin);
+        if (rank != first) insight.headline = "rank " + std::to_string(rank) + ": " + insight.headline;
+        all.push_back(std::move(insight));
+      }
+    }
+  std::ranges::stable_sort(all, [](const Insight& a, const Insight& b) {
+    const bool grows = a.rule == kMemoryGrows;
+    return grows != (b.rule == kMemoryGrows) ? grows : a.cost_ns > b.cost_ns;  // it costs no time until it ends the program
+  });
+  return all;
 }
 
 }  // namespace ws::app

@@ -10,29 +10,33 @@ namespace {
 
 constexpr double kLateWorthALook = 0.02, kExposedWorthALook = 0.10;  // shares of a step
 
-Insight of_mean_step(const prof::RankReport& report, double us, Insight insight) {
+// `us` and the step are of the median step if the report has it, and otherwise means.
+Insight of_step(const prof::RankReport& report, double us, bool of_median, Insight insight) {
   insight.look_at = prof::Meaning::Communication;
   insight.cost_ns = us * 1e3 * static_cast<double>(report.steps.size());
-  insight.part_us = us, insight.step_us = report.step_us;
+  insight.part_us = us, insight.step_us = of_median ? report.median_step_us : report.step_us;
   return insight;
 }
 
 std::optional<Insight> late_rank(const prof::RankReport& report) {
   if (report.straggler.rank < 0 || report.straggler.share < kLateWorthALook) return std::nullopt;
-  Insight late = of_mean_step(report, report.straggler.cost_us,
+  const std::string before = report.straggler.computes > 0 ? "Its GPU has more work or a lower clock: compare the shapes of its batches and its kernels with another rank. "
+                                                           : "Look at what this rank does before: its host may load data, log or save. ";
+  Insight late = of_step(report, report.straggler.cost_us, report.straggler.of_median,
                       {"late rank", straggler_text(report),
-                       "The others wait for it in a collective. Look at what this rank does before: its host may load data, "
-                       "log or save, and its GPU may have more work or a lower clock. The page Ranks shows each step."});
+                       "The others wait for it in a collective. " + before + "The page Ranks shows each step."});
   late.edits = "rank " + std::to_string(report.straggler.rank) + " on time";
   return late;
 }
 
 std::optional<Insight> exposed_transfers(const prof::RankReport& report) {
-  if (!report.any() || !report.computation || report.step_us <= 0 || !(report.exposed_us >= kExposedWorthALook * report.step_us)) return std::nullopt;
-  return of_mean_step(
-      report, report.exposed_us,
+  const bool of_median = report.median_step_us > 0;
+  const double step = of_median ? report.median_step_us : report.step_us;
+  if (!report.any() || !report.computation || report.step_us <= 0 || !(report.longest_exposed_us >= kExposedWorthALook * step)) return std::nullopt;
+  return of_step(
+      report, report.longest_exposed_us, of_median,
       {"exposed transfers",
-       "transfers between ranks that no computation hides take " + time_text(report.exposed_us) + " of a mean step of " + time_text(report.step_us),
+       "transfers between ranks that no computation hides take up to " + time_text(report.longest_exposed_us) + " of a " + (of_median ? "median" : "mean") + " step of " + time_text(step),
        "All ranks are there, and only the transfer goes on. Transfer less often (sum the gradients of several "
        "batches) or fewer bytes (gradients in bf16), or begin earlier, while the backward phase still runs."});
 }
@@ -40,7 +44,7 @@ std::optional<Insight> exposed_transfers(const prof::RankReport& report) {
 std::optional<Insight> waiting_in_turn(const prof::RankReport& report) {
   const auto wait = prof::usual_wait(report);
   if (!wait) return std::nullopt;
-  return of_mean_step(report, wait->us,
+  return of_step(report, wait->us, wait->of_median,
                       {"ranks late in turn", usual_wait_text(*wait, report.steps.size()),
                        "Now one rank comes last, now another. What a host does not do in the same way in each step makes ranks late in turn: "
                        "loading data, logging, other programs on the same cores. The page Ranks shows each step."});

@@ -12,6 +12,7 @@
 #include "app/core/runs/loss_figure.h"
 #include "app/core/runs/machine.h"
 #include "profiling/base/version.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::app {
 
@@ -48,8 +49,8 @@ std::vector<Insight> found_in_ranks(const JudgedRun& run, const prof::RankReport
 std::vector<Insight> found_in_steps(const JudgedRun& run, const RunFacts& facts) {
   std::vector<Insight> found;
   if (facts.step_us > 0 || run.has_losses) found = insights(facts);
-  const TraceLook steps{.trace = &run.trace, .begin = run.sample.all.begin, .end = run.sample.all.end, .steps = run.sample.which,
-                        .own_training = !run.imported, .pauses = run.sample.left_out};
+  TraceLook steps = look_of(run.trace, run.sample);
+  steps.own_training = !run.imported;
   for (Insight& more : trace_insights(steps))
     if (std::ranges::find(found, more.look_at, &Insight::look_at) == found.end()) found.push_back(std::move(more));
   return found;
@@ -103,6 +104,11 @@ RunInsights run_insights(const prof::RunData& data) {
   return all;
 }
 
+std::string line_of(const Insight& insight, const prof::Trace& trace) {
+  if (!insight.place || insight.place->span.op >= trace.ops.size()) return {};
+  return prof::line_of(trace.ops[insight.place->span.op]);
+}
+
 std::string to_json(const std::vector<Insight>& insights, const prof::Trace& trace) {
   nlohmann::ordered_json json{{"version", kJsonVersion}, {"insights", nlohmann::ordered_json::array()}};
   for (const Insight& insight : insights) {
@@ -112,6 +118,7 @@ std::string to_json(const std::vector<Insight>& insights, const prof::Trace& tra
     if (insight.predicted_us > 0) one["predicted_step_us"] = insight.predicted_us;
     if (insight.saves_us.known()) one["edits"] = insight.edits, one["saves_us"] = {{"us", insight.saves_us.value}, {"half_width", insight.saves_us.half_width}};
     for (const auto& [key, value] : insight.change) one["change"][key] = value;
+    if (const std::string line = line_of(insight, trace); !line.empty()) one["line"] = line;
     if (insight.place) {
       const prof::Span& span = insight.place->span;
       one["span"] = {{"name", trace.name(span.name)}, {"start_ns", span.start}, {"duration_ns", static_cast<int64_t>(span.duration)}};

@@ -42,6 +42,7 @@ struct RunInsights {
 // From its choices and steps, from its ranks, from the inside of its kernels. Without predictions by replay.
 RunInsights insights_of(const JudgedRun& run, const prof::RankReport& ranks, const prof::MultiprocessorReport& inside);
 RunInsights run_insights(const prof::RunData& run);  // with predictions; the facts have no plan
+std::string line_of(const Insight& insight, const prof::Trace& trace);  // the source line of its place; empty: not known
 std::string to_json(const std::vector<Insight>& insights, const prof::Trace& trace);  // as `stats --by cause --json` prints it
 
 }  // namespace ws::app

@@ -169,7 +169,8 @@ struct Judged {
   double part(Meaning m) const { return facts.part(m) * 1e3; }  // ns
   // The ranges of a program go on between trace windows.
   double data_wait() const { return facts.data_wait_us * 1e3 * wall() / std::max(1.0, wall() + static_cast<double>(activity.untraced)); }
-  double idle() const { return std::max(0.0, wall() - static_cast<double>(activity.busy) - data_wait()); }  // beside waits for data
+  // Beside waits for data and for ranks.
+  double idle() const { return std::max(0.0, wall() - static_cast<double>(activity.busy + activity.waiting) - data_wait()); }
   // The split of the time takes the time between trace windows for a gap.
   double launch_gaps() const { return std::min(part(Meaning::Launch), idle()); }
   bool worth_saying(double ns) const { return ns >= kShareWorthSaying * wall(); }
@@ -225,7 +226,7 @@ Found tiny_kernels(const Judged& j) {
       count_text(tiny) + " of " + count_text(static_cast<double>(j.seen.kernels)) + " kernels run for less than 5 µs",
       "The host needs as long to launch such a kernel as the GPU to run it. Fuse neighbours, raise the "
       "batch, or launch many at once as a CUDA graph" +
-          std::string(j.look.own_training ? "" : " (in PyTorch: torch.compile with mode=\"reduce-overhead\")") + ". The gaps between kernels take " +
+          std::string(j.look.own_training ? "" : " (in PyTorch: torch.compile with mode=\"reduce-overhead\")") + ". The launch gaps take " +
           j.share(j.launch_gaps()) + "." + first,
       Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny}, edits);
 }
@@ -293,6 +294,11 @@ TraceLook look_of(const prof::Trace& trace) {
   return look;
 }
 
+TraceLook look_of(const prof::Trace& trace, const prof::StepSample& sample) {
+  return {.trace = &trace, .begin = sample.all.begin, .end = sample.all.end, .steps = sample.which, .pauses = sample.left_out,
+          .typical = sample.typical, .step_us = sample.mean_step_us(), .median_step_us = sample.median_step_us()};
+}
+
 namespace {
 
 std::vector<prof::TimeRange> between_pauses(const TraceLook& look) {
@@ -307,25 +313,38 @@ std::vector<prof::TimeRange> between_pauses(const TraceLook& look) {
   return stretches;
 }
 
-prof::Activity activity_between_pauses(const TraceLook& look) {
+}  // namespace
+
+prof::Activity activity_between_pauses(const TraceLook& look, std::optional<int> rank) {
   prof::Activity sum;
   for (const prof::TimeRange& counted : between_pauses(look)) {
-    const prof::Activity part = prof::activity(*look.trace, counted.begin, counted.end);
-    sum.wall += part.wall, sum.untraced += part.untraced, sum.busy += part.busy;
+    const prof::Activity part = prof::activity(*look.trace, counted.begin, counted.end, rank);
+    sum.wall += part.wall, sum.untraced += part.untraced, sum.busy += part.busy, sum.waiting += part.waiting;
     sum.kernels += part.kernels, sum.copies += part.copies, sum.overlap += part.overlap;
   }
   return sum;
 }
 
-}  // namespace
-
 TraceLook judged_part(const TraceLook& look) {
   if (look.steps.count > 0) return look;
   const prof::StepSample sample = prof::StepsOfRun::of(*look.trace).sample({.until = look.end});
+  if (!sample.traced()) return look;
+  TraceLook part = look_of(*look.trace, sample);
+  part.begin = std::max(look.begin, part.begin), part.own_training = look.own_training;
+  return part;
+}
+
+TraceLook median_part(const TraceLook& look) {
   TraceLook part = look;
-  if (!sample.traced()) return part;
-  part.begin = std::max(look.begin, sample.all.begin), part.end = sample.all.end;
-  part.steps = sample.which, part.pauses = sample.left_out;
+  std::vector<prof::TimeRange> steps;
+  for (const prof::TimeRange& stretch : look.typical)
+    if (stretch.begin >= look.begin && stretch.end <= look.end) steps.push_back(stretch);
+  if (steps.empty()) return part;
+  part.of_median = true, part.step_us = look.median_step_us;
+  part.begin = steps.front().begin, part.end = steps.back().end;
+  part.pauses.clear();
+  for (size_t i = 1; i < steps.size(); ++i)
+    if (steps[i].begin > steps[i - 1].end) part.pauses.push_back({steps[i - 1].end, steps[i].begin});
   return part;
 }
 

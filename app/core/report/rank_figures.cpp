@@ -446,7 +446,8 @@ std::string rank_caption(const RankReport& report) {
   if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
   const size_t steps = report.steps.size();
   if (steps > 0) text += " · " + count_text(static_cast<double>(steps)) + (steps == 1 ? " step" : " steps");
-  if (report.step_us > 0) text += " · mean step " + time_text(report.step_us);
+  if (report.median_step_us > 0) text += " · median step " + time_text(report.median_step_us);
+  else if (report.step_us > 0) text += " · mean step " + time_text(report.step_us);
   text += prof::left_out_text(report.pauses);
   const std::string clocks = clocks_text(report);
   return clocks.empty() ? text : text + " · " + clocks;

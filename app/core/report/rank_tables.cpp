@@ -66,6 +66,7 @@ Table ranks_table(const prof::RankReport& report, bool wide) {
   if (std::ranges::any_of(report.ranks, [](const auto& r) { return !r.host.empty(); })) keys.push_back("host");
   keys.emplace_back("late_us");  // the headline and the histogram are about it
   if (wide) keys.emplace_back("step_us");
+  if (report.median_step_us > 0) keys.emplace_back("computes_us");
   keys.insert(keys.end(), {"wait_us", "transfer_us"});
   if (report.computation) keys.push_back("exposed_us");
   keys.push_back("caused_us");

@@ -8,8 +8,6 @@
 
 namespace ws::app {
 
-// Returns the trace of a run file with its newest spans in memory, about a million.
-prof::Trace newest_trace(prof::RunFileReader& reader);
 // Returns summary, losses and newest trace of a run file, or all of another program's trace. Throws Failure.
 prof::RunData newest_data(const std::string& path);
 // The comparison of the ranks of that file, of all its spans. Empty for a run of one rank.

@@ -214,11 +214,9 @@ void list_runs(const SqlRun& run, const AddRow& add) {
 }
 
 void list_steps(const SqlRun& run, const AddRow& add) {
-  for (const prof::Track& track : run.data.trace.tracks())
-    if (std::ptrdiff_t count = 0; track.kind == prof::TrackKind::Steps)
-      prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& span) {
-        add({StepsByTime::number_of(&span, ++count), rank_of(track.rank), span.start, whole(span.duration)});
-      });
+  const prof::StepsOfRun steps = prof::StepsOfRun::of(run.data);
+  for (const prof::ListedStep& step : steps.list(steps.sample(), run.data.summary.steps))
+    add({whole(step.number), rank_of(step.rank), step.start, step.duration, whole(step.counted), number(step.us), whole(step.together)});
 }
 
 void list_ops(const SqlRun& run, const AddRow& add) {
@@ -275,10 +273,11 @@ const char* action_name(prof::MemoryAction action) {
 void list_allocations(const SqlRun& run, const AddRow& add) {
   const prof::Trace& trace = run.data.trace;
   const StepsByTime steps(trace);
+  const SqlCell rank = rank_of(prof::rank_of_steps(trace));  // of several ranks, the memory of one is recorded
   for (const prof::MemoryEvent& e : trace.memory()) {
     const prof::OpInfo& op = trace.ops[e.op < trace.ops.size() ? e.op : 0];
     const std::string source = e.source < trace.memory_sources.size() ? trace.memory_sources[e.source] : "";
-    add({e.time, SqlCell(action_name(e.kind)), SqlCell(static_cast<int64_t>(e.address)), whole(e.bytes), text(source), steps.of(e.step, -1, e.time), text(op.name),
+    add({e.time, rank, SqlCell(action_name(e.kind)), SqlCell(static_cast<int64_t>(e.address)), whole(e.bytes), text(source), steps.of(e.step, -1, e.time), text(op.name),
          text(op.layer), text(prof::line_of(op))});
   }
 }
@@ -292,7 +291,7 @@ void list_collectives(const SqlRun& run, const AddRow& add) {
 
 void list_ranks(const SqlRun& run, const AddRow& add) {
   for (const prof::RankRow& row : prof::rank_report(run.data).ranks)
-    add({whole(row.rank), text(row.host), number(row.step), number(row.late), number(row.wait), number(row.transfer), number(row.exposed), number(row.caused)});
+    add({whole(row.rank), text(row.host), number(row.step), number(row.computes), number(row.wait), number(row.exposed), number(row.late), number(row.transfer), number(row.caused)});
 }
 
 void list_choices(const SqlRun& run, const AddRow& add) {
@@ -353,8 +352,10 @@ std::vector<SqlView> make_views() {
        {"origin", "run, or the program that wrote the trace"}, {"steps", "steps"}, {"step_us", "median step time, µs"}, {"p5_us", "5th percentile, µs"},
        {"p95_us", "95th percentile, µs"}, {"wall_s", "duration, s"}, {"train_loss", "of the last batch"}, {"test_loss", "of the last test"},
        {"test_accuracy", "of the last test, 0 to 1"}, {"peak_bytes", "most memory in use"}, {"spans", "spans of its trace"}, {"spec", "its choices as a line for train --spec"},
-       {"gpu_busy", "share of the median step in which a kernel or a copy runs, 0 to 1; with several ranks, of the lowest one"}}, listed(list_runs)},
-      {"steps", "a row a step and rank, as the program marked it", {kRun, kStep, kRank, kStart, kDuration}, listed(list_steps)},
+       {"gpu_busy", "share of the median step in which a kernel or a copy runs and does not wait for a rank, 0 to 1; with several ranks, of the lowest one"}}, listed(list_runs)},
+      {"steps", "a row a step and rank, as the program marked it, or as the GPU ran it where the host runs ahead",
+       {kRun, kStep, kRank, kStart, kDuration, {"counted", "1: measured, as all figures of a step are; 0: warm-up, the last one, pauses and evaluations"},
+        {"step_us", "until the next step begins, µs; null: not counted. Its median is the step time if all launches run as many steps"}, {"together", "steps that one launch runs; its time is divided among them"}}, listed(list_steps)},
       {"spans", "everything that has a begin and an end: kernels, copies, calls, phases, ops, ranges, samples",
        {kRun, kStart, kDuration, {"name", "whole name"}, {"kind", "kernel, copy, memset, call, allocation, free, wait, graph launch, graph, phase, step, op, overhead, inside, other"},
         {"meaning", "matrix product, pointwise, loss, …: the colour in the window"}, {"lane", "stream 7, thread 4322, …"}, {"place", "GPU 0, CPU, …"}, kRank, kStep, kOp,
@@ -384,14 +385,15 @@ std::vector<SqlView> make_views() {
       {"memory", "memory in use and reserved, from the allocations", {kRun, {"time_ns", "ns on the clock of the run"}, {"curve", "used or reserved"}, {"bytes", "until the next point"}},
        listed(list_memory)},
       {"allocations", "events of allocators",
-       {kRun, {"time_ns", "ns on the clock of the run"}, {"action", "allocate, free, reserve, release"}, {"address", "address"}, {"bytes", "bytes"},
+       {kRun, {"time_ns", "ns on the clock of the run"}, {"rank", "rank; null: the run has no ranks. Of several ranks, the memory of the first is recorded"}, {"action", "allocate, free, reserve, release"}, {"address", "address"}, {"bytes", "bytes"},
         {"allocator", "cudaMalloc, caching, PyTorch, …"}, kStep, kOp, kModule, kLine}, listed(list_allocations)},
       {"collectives", "collectives of several ranks, means of a step over all ranks",
        {kRun, {"name", "collective"}, {"bytes", "of one call"}, {"ranks", "that take part"}, {"count", "calls a step"}, {"wait_us", "for the last rank, µs"},
         {"transfer_us", "µs"}, {"exposed_us", "transfer that no computation hides, µs"}, {"bus_gb_s", "bus bandwidth, GB/s"}}, listed(list_collectives)},
-      {"ranks", "ranks, means of a step",
-       {kRun, kRank, {"host", "machine"}, {"step_us", "µs"}, {"late_us", "after the first rank, µs"}, {"wait_us", "for the last rank, µs"}, {"transfer_us", "µs"},
-        {"exposed_us", "µs"}, {"caused_us", "what a rank waits for this one, µs"}}, listed(list_ranks)},
+      {"ranks", "what the GPU of each rank does in the median step",
+       {kRun, kRank, {"host", "machine"}, {"step_us", "the median step, µs"}, {"computes_us", "kernels without communication run, µs"}, {"wait_us", "it only waits for the last rank, µs"},
+        {"exposed_us", "transfers that no computation hides, µs"}, {"late_us", "after the first rank, mean of a step, µs"}, {"transfer_us", "mean of a step, µs"},
+        {"caused_us", "what another rank waits for this one, µs"}}, listed(list_ranks)},
       {"choices", "the choices of a run of Warpsight", {kRun, {"key", "exec.allocator"}, {"grp", "Data, Model, Training, Execution"}, {"label", "allocator"}, {"value", "caching"}},
        listed(list_choices)},
       {"insights", "what costs time, the most important first",

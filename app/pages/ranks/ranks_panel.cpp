@@ -182,7 +182,7 @@ void RanksPanel::fitHeights() {
 
 QString RanksPanel::notes() const {
   QStringList notes;
-  if (report().straggler.rank >= 0) notes << tr("Lost time: how late the rank comes, shared out over all steps. The tables can show longer waits, because other work of the GPU goes on meanwhile.");
+  if (report().straggler.rank >= 0 && !report().straggler.of_median) notes << tr("Lost time: how late the rank comes, shared out over all steps. The tables can show longer waits, because other work of the GPU goes on meanwhile.");
   if (const int step = map_->chosenStep(); step >= 0) notes << text(step_text(report(), static_cast<size_t>(step)));
   for (const auto& lines : {prof::more_cost_texts(report()), report().notes})
     for (const std::string& line : lines) notes << text(line);
@@ -205,7 +205,7 @@ void RanksPanel::fill() {
   else
     body_->showReason(why_empty);
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
-  ranks_pane_->setTitle(tr("By rank"), tr("mean of a step · µs"));
+  ranks_pane_->setTitle(tr("By rank"), report().median_step_us > 0 ? tr("median step · late, transfer: mean · µs") : tr("mean of a step · µs"));
   collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step and rank · µs · %1").arg(text(collectives_note(shown))),
                               tr("mean of a step and rank · µs"));
   arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));

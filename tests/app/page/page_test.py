@@ -116,7 +116,7 @@ def modules_and_ranks_equal_stats(chromium, of_modules, of_ranks):
         report = as_json("stats", file, "--by", "rank")
         open_tab(chromium, "Ranks")
         rows_equal(chromium, "Ranks", report["ranks"], lambda row: f"rank {row['rank']}" + (f" · {row['host']}" if row["host"] else ""),
-                   ("step_us", "late_us", "wait_us", "transfer_us", "exposed_us", "caused_us"))
+                   ("step_us", "computes_us", "wait_us", "exposed_us", "late_us", "transfer_us", "caused_us"))
         rows_equal(chromium, "Collectives", report["collectives"], lambda row: row["name"], ("bytes", "count", "wait_us", "transfer_us", "exposed_us", "bus_gb_s"))
     assert not chromium.complaints(), chromium.complaints()
 

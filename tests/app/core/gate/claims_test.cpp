@@ -30,8 +30,8 @@ struct Answer {
 // 33.8 ± 1.8, 100.0 ± 3.4, 98.3 ± 4.9. Kernels a step: 21, 21, 3.04, 1/16. Steps: 50, 50, 50, 938.
 // cnn: 40 steps, 3,200 kernels, median step 4.72 ± 0.24 ms, P95 5.92 ms, GPU busy 10.5 ± 0.4 %, launch gaps 87.9 % of a step,
 // matrix product 3.38 %, launch delay 10.1 µs, its largest kernel once a step in 49.2 µs. No driver allocation, 72 of PyTorch a step.
-// ranks: 16 steps, median step 11.96 ± 2.02 ms, GPU busy 70.6 ± 4.6 %, communication 0.5 %, waits for a rank 29.7 %, rank wait 2.84 ms, exposed
-// transfers 42.3 µs, 106 GB/s in the largest collective.
+// ranks: 16 steps, median step 11.96 ± 2.02 ms, GPU busy 40.9 ± 2.7 %, communication 0.5 %, waits for a rank 29.7 %, rank wait 3.56 ms, exposed
+// transfers 58.4 µs, 106 GB/s in the largest collective.
 // loader: 40 steps, 1,640 kernels, median step 21.4 ± 3.4 ms, GPU busy 1.01 ± 0.09 %, waits for data 77.3 % of a step.
 // profiler: 3 steps of 20 kernels, 2 memcpys and a memset; mean step 884 µs, of them launch gaps 89.7 %.
 // made waits: kernels of 38.8 µs with gaps of 0.8 µs after a launch of 4.5 µs, then 1.2 µs until the host wakes up: 49.3 µs.
@@ -127,7 +127,8 @@ const std::vector<Answer> kAnswers{
     {"ranks", "steps == 16", kTrue},
     {"ranks", "median step < 20 ms", kTrue},
     {"ranks", "median step < 12 ms", kOpen},
-    {"ranks", "gpu busy > 60%", kTrue},
+    {"ranks", "gpu busy > 30%", kTrue},
+    {"ranks", "gpu busy > 60%", kFalse},
     {"ranks", "share(communication) < 2%", kTrue},
     {"ranks", "share(communication) > 50%", kFalse},
     {"ranks", "share(waits for a rank) > 25%", kTrue},
@@ -137,7 +138,7 @@ const std::vector<Answer> kAnswers{
     {"ranks", "allocations == 3040", kTrue},
     {"ranks", "peak memory < 600 MiB", kTrue},
     {"ranks", "rank wait > 2 ms", kTrue},
-    {"ranks", "rank wait < 2.9 ms", kOpen},
+    {"ranks", "rank wait < 3.6 ms", kOpen},
     {"ranks", "exposed transfer < 100 us", kTrue},
     {"ranks", "bus bandwidth > 100 GB/s", kTrue},
     {"loader", "kernels per step == 41", kTrue},

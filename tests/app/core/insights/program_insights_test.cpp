@@ -59,7 +59,7 @@ TEST_F(Recorded, AStepThatWaitsForDataReportsWhoIsSlow) {
   }
   const Insight found = first();
   EXPECT_EQ(found.rule, "waits for data");
-  EXPECT_THAT(found.headline, HasSubstr("5.00 ms, 50 % of a step"));
+  EXPECT_THAT(found.headline, HasSubstr("5.00 ms, 50 % of the median step"));
   EXPECT_THAT(found.why, HasSubstr("data.py:7 in __getitem__"));
   ASSERT_TRUE(found.place);
   EXPECT_EQ(found.place->span.op, wait);
@@ -77,7 +77,7 @@ TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
   range(start(3) + 5 * kMillisecond, kMillisecond, other);
   const Insight found = first();
   EXPECT_EQ(found.rule, "waits by a line");
-  EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the steps' time");
+  EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the median step");
 }
 
 // The host runs ahead and waits now and then, and the GPU has work all the time.
@@ -90,7 +90,7 @@ TEST_F(Recorded, AWaitBesideABusyGpuIsNotReported) {
   std::map<std::string, std::string> said;
   for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found.headline;
   EXPECT_FALSE(said.contains("waits by a line"));
-  EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 98 % of the steps' time");
+  EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 98 % of the median step");
 }
 
 TEST_F(Recorded, ALineThatWaitsIsNotHot) {
@@ -105,8 +105,8 @@ TEST_F(Recorded, ALineThatWaitsIsNotHot) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] += insight.headline;
-  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the steps' time");
-  EXPECT_EQ(said["hot line"], "train.py:60 in main takes 20 % of the steps' time") << "without its wait";
+  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the median step");
+  EXPECT_EQ(said["hot line"], "train.py:60 in main takes 20 % of the median step") << "without its wait";
 }
 
 // What a recording on a GPU has: the range of .item(), and in it the copy and the wait of CUDA.
@@ -119,7 +119,7 @@ TEST_F(Recorded, ItemOfATensorOnTheCpuIsNoWait) {
     call(start(step) + 4 * kMillisecond + 10'000, 900'000, "cudaMemcpyAsync", SpanKind::Copy, reads);
     call(start(step) + 4 * kMillisecond + 912'000, 50'000, "cudaStreamSynchronize", SpanKind::Sync, reads);
   }
-  EXPECT_EQ(first().headline, "train.py:52 in main calls .item(): it waits 1.00 ms each time, 10 % of the steps' time");
+  EXPECT_EQ(first().headline, "train.py:52 in main calls .item(): it waits 1.00 ms each time, 10 % of the median step");
 }
 
 TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
@@ -131,7 +131,7 @@ TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
     call(start(step) + 3 * kMillisecond + 1000, 2 * kMillisecond, "cudaStreamSynchronize", SpanKind::Sync, reads);
     call(start(step) + 6 * kMillisecond, kMillisecond, "cudaStreamWaitEvent", SpanKind::Sync, reads);  // the host does not wait
   }
-  EXPECT_EQ(first().headline, "train.py:60 in main reads a value from the GPU: it waits 3.00 ms each time, 30 % of the steps' time");
+  EXPECT_EQ(first().headline, "train.py:60 in main reads a value from the GPU: it waits 3.00 ms each time, 30 % of the median step");
 }
 
 // The wait that ends an epoch brings no batch. The card says what the split of a step says.
@@ -148,7 +148,7 @@ TEST_F(Recorded, AWaitForDataIsAsLongAsInTheSplit) {
   ASSERT_NE(data, parts.end());
   const double us = static_cast<double>(data->ns) * 1e-3 / static_cast<double>(split.parts.steps);
   EXPECT_NEAR(us, 3250, 50);
-  EXPECT_EQ(first().headline, "the step waits for data: " + time_text(us) + ", 32 % of a step");
+  EXPECT_EQ(first().headline, "the step waits for data: " + time_text(us) + ", 32 % of the median step");
   EXPECT_NEAR(first().share, 0.32, 0.01);
   EXPECT_TRUE(first().waits_for_data);
 }
@@ -169,7 +169,7 @@ TEST_F(Recorded, AWaitForDataIsOfTheMedianStep) {
   const StepSample split = StepsOfRun::of(trace).sample();
   EXPECT_NEAR(split.median_step_us(), 10'000, 10);
   EXPECT_GT(split.mean_step_us(), 11'000);
-  EXPECT_EQ(first().headline, "the step waits for data: 4.00 ms, 40 % of a step");
+  EXPECT_EQ(first().headline, "the step waits for data: 4.00 ms, 40 % of the median step");
 }
 
 // The median step does not wait where only each fourth step does.
@@ -219,9 +219,9 @@ TEST_F(Recorded, SharesAreOfTheTracedTime) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
-  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the steps' traced time");
-  EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms, 10 % of a step");
-  EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 40 % of the steps' traced time");
+  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the median step");
+  EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms, 10 % of the median step");
+  EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 40 % of the median step");
   EXPECT_EQ(said["idle GPU"], "beside its waits for data, the GPU does nothing for 50 % of the steps: 20.00 ms of 40.00 ms");
   EXPECT_EQ(said["slowest gap"], "") << "nobody knows what was between two windows";
 }
@@ -255,7 +255,7 @@ TEST_F(Recorded, WarmUpIsNotJudged) {
     range(start(step), 3 * kMillisecond, item);
     add("stream 7", TrackKind::Stream, SpanKind::Kernel, start(step) + 6 * kMillisecond, 4 * kMillisecond, "gemm", kNoOp);
   }
-  EXPECT_THAT(first().headline, HasSubstr("it waits 3.00 ms each time, 30 % of the steps' time"));
+  EXPECT_THAT(first().headline, HasSubstr("it waits 3.00 ms each time, 30 % of the median step"));
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
   EXPECT_EQ(said["idle GPU"], "the GPU does nothing for 60 % of the steps: 114.00 ms of 190.00 ms");
@@ -271,7 +271,7 @@ TEST_F(Recorded, ALineOfPythonThatTakesLongIsNamed) {
   }
   const Insight found = first();
   EXPECT_EQ(found.rule, "hot line");
-  EXPECT_THAT(found.headline, HasSubstr("train.py:12 in augment takes 40 % of the steps' time"));
+  EXPECT_THAT(found.headline, HasSubstr("train.py:12 in augment takes 40 % of the median step"));
 }
 
 TEST_F(Recorded, ALineThatKeepsMemoryIsNamedFirst) {
@@ -323,7 +323,7 @@ TEST_F(Recorded, CopiesAndKernelsThatPytorchCanAvoidAreNamed) {
               HasSubstr("train.py:20 in main copies 4.00 MiB from pageable memory: 2.00 ms each time, 20 %"));
   EXPECT_THAT(said["pageable copies"], HasSubstr("at most 2.00 ms a step"));
   EXPECT_THAT(said["many kernels of the optimizer"], HasSubstr("launches 40 kernels a step: 800.0 µs"));
-  EXPECT_THAT(said["fp32 products"], HasSubstr("50 % of the steps' time"));
+  EXPECT_THAT(said["fp32 products"], HasSubstr("50 % of the median step"));
 }
 
 // What PyTorch can leave out: each card has its gain, and the line and span where it is.
@@ -351,7 +351,7 @@ TEST_F(Recorded, ZeroedGradientsTransposedImagesAndPointwiseChainsHaveTheirGain)
   for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found;
   EXPECT_THAT(said["zeroed gradients"].headline, HasSubstr("at train.py:30 in step, and the backward pass adds to them: 700.0 µs a step, 7 %"));
   EXPECT_THAT(said["zeroed gradients"].why, HasSubstr("saves at most 700.0 µs a step"));
-  EXPECT_THAT(said["channels last"].headline, HasSubstr("1.00 ms a step, 10 % of the steps' time"));
+  EXPECT_THAT(said["channels last"].headline, HasSubstr("1.00 ms a step, 10 % of the median step"));
   EXPECT_THAT(said["channels last"].why, HasSubstr("Most of it is net.py:8 in forward"));
   EXPECT_THAT(said["pointwise chains"].headline, HasSubstr("4 pointwise kernels a step run in chains: as one kernel for each chain, they would take 930.0 µs less"));
   EXPECT_THAT(said["pointwise chains"].why, HasSubstr("net.py:12 in forward"));

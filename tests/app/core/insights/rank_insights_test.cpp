@@ -30,7 +30,7 @@ TEST(RankInsights, TheLateRankIsNamedWithItsCostAndItsLatestStep) {
 
 TEST(RankInsights, TheGreatestCostComesFirst) {
   prof::RankReport report = report_of({.steps = 60, .late = 1'000'000, .late_rank = 2, .every = 5});
-  report.exposed_us = 2 * report.straggler.cost_us;
+  report.longest_exposed_us = 2 * report.straggler.cost_us;
   const std::vector<Insight> found = rank_insights(report);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].rule, "exposed transfers");
@@ -44,10 +44,10 @@ TEST(RankInsights, TransfersThatNothingHidesAreSaid) {
   EXPECT_EQ(found[0].rule, "exposed transfers");
   EXPECT_FALSE(latest_step(report));
   prof::RankReport hidden = report;
-  hidden.exposed_us = hidden.step_us / 20;
+  hidden.longest_exposed_us = hidden.step_us / 20;
   EXPECT_TRUE(rank_insights(hidden).empty()) << "little";
   prof::RankReport unknown = report;
-  unknown.computation = false, unknown.exposed_us = std::numeric_limits<double>::quiet_NaN();
+  unknown.computation = false, unknown.longest_exposed_us = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(rank_insights(unknown).empty()) << "only collectives were recorded";
 }
 
@@ -58,7 +58,7 @@ TEST(RankInsights, ItsBarsComeFromTheMeanStepOfAllRanks) {
   const Insight found = rank_insights(report).at(0);
   const RunFacts facts = facts_for(found, run);
   EXPECT_EQ(facts.step_us, report.step_us);
-  EXPECT_EQ(facts.part(prof::Meaning::Communication), report.exposed_us);
+  EXPECT_EQ(facts.part(prof::Meaning::Communication), report.longest_exposed_us);
   EXPECT_EQ(facts.part(prof::Meaning::Matrix), 0);
   EXPECT_FALSE(facts.whole_trace);
   EXPECT_EQ(facts_for(Insight{}, run).step_us, 1e6);
@@ -67,7 +67,7 @@ TEST(RankInsights, ItsBarsComeFromTheMeanStepOfAllRanks) {
 TEST(RankInsights, LittleAndOneRankAreNoAdvice) {
   EXPECT_TRUE(rank_insights({}).empty());
   prof::RankReport report = report_of({.steps = 60});
-  report.exposed_us = 0;
+  report.longest_exposed_us = 0;
   ASSERT_EQ(rank_insights(report).size(), 1u);
   report.straggler.share = 0.01;
   EXPECT_TRUE(rank_insights(report).empty());

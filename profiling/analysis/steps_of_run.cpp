@@ -569,15 +569,18 @@ std::vector<ListedStep> StepsOfRun::list(const StepSample& sample, int64_t steps
   const Track* const measured = first_track(marks(), TrackKind::Steps);
   if (!measured) return all;
   const std::map<int64_t, TimeNs> counted = counted_lengths(*measured, sample);
-  for (const Track& track : trace_->tracks()) {
-    if (track.kind != TrackKind::Steps) continue;
-    const std::vector<Span> marks = marks_of(track);
-    const bool stands_for_run = is_of_rank(track, sample.rank);
+  std::vector<const Track*> tracks;
+  if (on_gpu()) tracks.push_back(measured);
+  for (const Track& track : trace_->tracks())
+    if (track.kind == TrackKind::Steps && !(on_gpu() && is_of_rank(track, sample.rank))) tracks.push_back(&track);
+  for (const Track* track : tracks) {
+    const std::vector<Span> marks = marks_of(*track);
+    const bool stands_for_run = is_of_rank(*track, sample.rank);
     for (size_t i = 0; i < marks.size(); ++i) {
       const int64_t number = first_step_of(marks[i], i), next = i + 1 < marks.size() ? first_step_of(marks[i + 1], i + 1) : steps;
       const int64_t together = sample.stride > 1 ? std::max<int64_t>(1, next - number) : 1, each = static_cast<int64_t>(marks[i].duration) / together;
       const auto length = counted.find(number);
-      ListedStep step{.rank = track.rank, .duration = each, .counted = length != counted.end(), .together = together};
+      ListedStep step{.rank = std::max(track->rank, stands_for_run ? sample.rank : -1), .duration = each, .counted = length != counted.end(), .together = together};
       const bool last = i + 1 == marks.size();
       if (step.counted && (stands_for_run || !last))
         step.us = static_cast<double>(stands_for_run ? length->second : marks[i + 1].start - marks[i].start) * 1e-3 / static_cast<double>(together);

@@ -1,4 +1,5 @@
 #include "profiling/analysis/trace_queries.h"
+#include "profiling/analysis/activity.h"
 #include "profiling/base/statistics.h"
 
 #include <cmath>
@@ -148,25 +149,14 @@ std::optional<FoundSpan> find_span(const Trace& trace, const std::vector<NameId>
 
 Busy gpu_during(const Trace& trace, TimeRange range, std::optional<int> rank) {
   const int of = rank.value_or(rank_of_steps(trace));
-  // Streams may overlap, so this takes the union of their spans, clipped to the range.
-  std::vector<TimeRange> parts;
+  size_t parts = 0;
   for (const Track& track : trace.tracks()) {
     if (!on_gpu(track) || !is_of_rank(track, of)) continue;
-    for_each_span(track, range.begin, range.end, [&](const Span& s) {
-      parts.push_back({std::max(s.start, range.begin), std::min(s.end(), range.end)});
-      return parts.size() < kMostParts;
-    });
+    for_each_span(track, range.begin, range.end, [&](const Span&) { return ++parts < kMostParts; });
   }
-  if (parts.size() >= kMostParts) return {0, 0, false};
-  std::sort(parts.begin(), parts.end(), [](const TimeRange& a, const TimeRange& b) { return a.begin < b.begin; });
-  Busy result;
-  TimeNs reached = range.begin;
-  for (const TimeRange& part : parts) {
-    if (part.end > reached) result.busy += part.end - std::max(part.begin, reached);
-    reached = std::max(reached, part.end);
-  }
-  result.idle = range.length() - result.busy;
-  return result;
+  if (parts >= kMostParts) return {0, 0, false};
+  const Activity all = activity(trace, range.begin, range.end, of);
+  return {all.busy, range.length() - all.busy - all.waiting};
 }
 
 // Uses the step number of the span if it has one: GPU work may be far behind the host's step.

@@ -5,15 +5,11 @@
 #include <time.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 
-#include "app/core/comparison/measures.h"
 #include "app/core/sql/sql_examples.h"
 #include "app/core/sql/sql_text.h"
-#include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
-#include "profiling/base/text.h"
 #include "profiling/formats/join_ranks.h"
 #include "tests/support/failure_text.h"
 #include "tests/support/machine.h"
@@ -83,25 +79,6 @@ TEST(Sql, KernelsOfAnyProgramHaveTheirStep) {
   RunDatabase database(std::move(runs));
   EXPECT_EQ(to_csv(database.query("select count(*) as steps, min(n) as least, max(n) as most from (select count(*) as n from kernels where step is not null group by step)")),
             "steps,least,most\n40,80,80\n");
-}
-
-// `stats`, `check`, `diff`, the report and the window take their figures from these two.
-TEST(Sql, ARunHasOneFigureEverywhere) {
-  for (const char* name : {"pytorch-cnn", "pytorch-gpt-2-ranks", "pytorch-slow-loader", "mnist-direct", "mnist-graph"}) {
-    SqlRuns runs = shipped(name);
-    const prof::TraceStats stats = prof::run_stats(runs[0].data);
-    const Measures measures = measures_of(compared_run(runs[0].data));
-    RunDatabase database(std::move(runs));
-    const auto row = database.query("select gpu_busy, peak_bytes, step_us from runs").rows[0];
-    const auto of = [&](MeasureKind kind) { return measure(measures, kind).value.value; };
-    EXPECT_NEAR(std::get<double>(row[0]), stats.step.busy_share(), 1e-6) << name;
-    EXPECT_NEAR(of(MeasureKind::Busy), 100 * stats.step.busy_share(), 1e-4) << name;
-    EXPECT_THAT(prof::to_text(stats), HasSubstr(fixed(100 * stats.step.busy_share(), 1) + " %   of the median of"));
-    EXPECT_NEAR(nlohmann::json::parse(prof::to_json(stats))["gpu"]["busy"], stats.step.busy_share(), 1e-9) << name;
-    EXPECT_EQ(static_cast<uint64_t>(std::get<int64_t>(row[1])), stats.peak_bytes) << name;
-    EXPECT_NEAR(stats.step.median_step_us(), std::get<double>(row[2]), 0.01) << name << ": the parts sum to the step time";
-    EXPECT_NEAR(of(MeasureKind::Allocations), stats.step.allocations_per_step, 1e-9) << name;
-  }
 }
 
 // The files were recorded before some of these kernels were known.

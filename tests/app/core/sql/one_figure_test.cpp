@@ -1,0 +1,210 @@
+// One thing has one figure, wherever a reader meets it: `stats` by all groups, `stats --by rank`, the critical path, `whatif`,
+// `diff`, `check`, SQL, the advice and the page to share.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "app/core/comparison/comparison.h"
+#include "app/core/comparison/comparison_text.h"
+#include "app/core/gate/claims.h"
+#include "app/core/insights/run_insights.h"
+#include "app/core/page/page_parts.h"
+#include "app/core/report/report.h"
+#include "app/core/sql/run_database.h"
+#include "profiling/analysis/ranks.h"
+#include "profiling/analysis/trace_stats.h"
+#include "profiling/base/statistics.h"
+#include "profiling/base/text.h"
+#include "profiling/causes/what_if.h"
+#include "profiling/formats/join_ranks.h"
+
+namespace ws::app {
+namespace {
+
+using Json = nlohmann::json;
+
+// "307.2 ± 25.6 µs > 0.0 ns": the number in front, in µs, as a share, in bytes or as it is.
+double first_number(const std::string& figure) {
+  size_t end = 0;
+  const double value = std::stod(figure, &end);
+  for (const auto& [unit, factor] : {std::pair<std::string, double>{" ns", 1e-3}, {" µs", 1}, {" ms", 1e3}, {" s", 1e6}, {" %", 0.01}, {" KiB", 1024}, {" MiB", 1048576}}) {
+    const size_t noise = figure.find(" ± "), at = figure.find(unit, end);
+    if (at == end || (noise == end && at < figure.find_first_of("<>") && figure.find(' ', noise + 4) == at)) return value * factor;
+  }
+  return value;
+}
+
+class OneRun {
+ public:
+  explicit OneRun(const std::string& path) : path_(path), run_(prof::import_ranks({path})), database_({path}), claims_(run_) {}
+
+  const prof::RunData& data() const { return run_; }
+  Json stats(prof::GroupBy by = prof::GroupBy::Name) const { return Json::parse(prof::to_json(prof::run_stats(run_, by), prof::to_string(by))); }
+  Json ranks() const { return Json::parse(prof::to_json(prof::rank_report(run_))); }
+  Json diff() const {
+    const ComparedRun run = compared_run(run_);
+    return Json::parse(to_json(compare(run, run)));
+  }
+  Json page() const {
+    std::vector<PageRun> runs;
+    runs.push_back({path_, prof::import_ranks({path_}), {}});
+    runs.back().report = report_run_of(runs.back().data, path_);
+    return Json(page_facts(runs)).at("runs").at(0);
+  }
+  double sql(const std::string& query) {
+    const SqlCell cell = database_.query(query).rows.at(0).at(0);
+    if (const auto* whole = std::get_if<int64_t>(&cell)) return static_cast<double>(*whole);
+    const auto* value = std::get_if<double>(&cell);
+    return value ? *value : std::nan("");
+  }
+  std::vector<double> sql_column(const std::string& query) {
+    std::vector<double> all;
+    for (const auto& row : database_.query(query).rows) all.push_back(std::get<double>(row.at(0)));
+    return all;
+  }
+  double check(const std::string& what, const std::string& least = "0") { return first_number(claims_.check(what + " >= " + least).figure); }
+  prof::WhatIf what_if(const std::string& edits) const {
+    return prof::what_if(prof::step_causes(run_), run_.trace, edits.empty() ? std::vector<prof::Edit>{} : prof::parse_edits(edits));
+  }
+
+ private:
+  std::string path_;
+  prof::RunData run_;
+  RunDatabase database_;
+  ClaimChecker claims_;
+};
+
+double measure_in(const Json& diff, const std::string& name) {
+  for (const Json& metric : diff.at("metrics"))
+    if (metric.at("name") == name) return metric.at("a").get<double>() * (metric.at("unit") == "ms" ? 1e3 : metric.at("unit") == "%" ? 0.01 : metric.at("unit") == "KiB" ? 1024 : metric.at("unit") == "MiB" ? 1048576 : 1);
+  return std::nan("");
+}
+
+class OneFigure : public testing::TestWithParam<std::string> {
+ protected:
+  OneRun run_{WARPSIGHT_SOURCE_DIR "/resources/recorded/" + GetParam() + ".wsrun"};
+};
+
+constexpr double kShown = 2e-3;  // texts of claims have four digits
+
+TEST_P(OneFigure, StepTime) {
+  const Json stats = run_.stats();
+  const double us = stats.at("step_time_us").at("median");
+  EXPECT_NEAR(stats.at("step").at("median_us"), us, 0.01);
+  EXPECT_NEAR(run_.sql("select step_us from runs"), us, 1e-6);
+  EXPECT_NEAR(measure_in(run_.diff(), "step time, median"), us, 1e-3 * us);
+  EXPECT_NEAR(run_.check("median step", "0 us"), us, kShown * us);
+  EXPECT_NEAR(run_.what_if("").measured_us.value, us, 1e-6 * us);
+  double sum = 0;
+  const Json page = run_.page();
+  for (const Json& part : page.at("split")) sum += part.at("us").get<double>();
+  EXPECT_NEAR(sum, us, 0.01);
+}
+
+TEST_P(OneFigure, PartsOfAStep) {
+  const Json stats = run_.stats(), parts = stats.at("step").at("median_parts_us");
+  const double us = stats.at("step").at("median_us");
+  const Json page = run_.page();
+  ASSERT_EQ(page.at("split").size(), parts.size());
+  for (const Json& part : page.at("split")) {
+    const std::string name = part.at("name");
+    EXPECT_NEAR(part.at("us"), parts.at(name), 1e-6) << name;
+    EXPECT_NEAR(run_.check("share(" + name + ")", "0 %"), parts.at(name).get<double>() / us, 1e-3) << name;
+  }
+}
+
+TEST_P(OneFigure, BusyGpuAndMemory) {
+  const Json stats = run_.stats(), diff = run_.diff(), page = run_.page();
+  const double busy = stats.at("gpu").at("busy");
+  EXPECT_NEAR(run_.sql("select gpu_busy from runs"), busy, 1e-6);
+  EXPECT_NEAR(measure_in(diff, "GPU busy"), busy, 1e-4);
+  EXPECT_NEAR(run_.check("gpu busy", "0 %"), busy, 1e-3);
+  for (const auto by : {prof::GroupBy::Op, prof::GroupBy::Layer, prof::GroupBy::Phase, prof::GroupBy::Shape, prof::GroupBy::Line})
+    EXPECT_EQ(run_.stats(by).at("gpu").at("busy"), busy) << prof::to_string(by);
+  double waits = 0, works = 0;
+  for (const auto& [name, us] : stats.at("step").at("median_parts_us").items()) {
+    if (name == "waits for a rank") waits += us.get<double>();
+    for (const char* work : {"matrix product", "pointwise", "loss", "optimizer", "copies", "other kernels", "communication"})
+      if (name == work) works += us.get<double>();
+  }
+  const double us = stats.at("step").at("median_us");
+  EXPECT_LE(busy, (us - waits) / us + 1e-6) << "a GPU that waits for a rank is not busy";
+  if (waits > 0) {
+    EXPECT_NEAR(busy, works / us, 1e-4);
+  }
+  const double bytes = stats.at("peak_memory_bytes");
+  EXPECT_EQ(run_.sql("select peak_bytes from runs"), bytes);
+  EXPECT_EQ(page.at("peak_bytes"), bytes);
+  if (bytes > 0) {
+    EXPECT_NEAR(measure_in(diff, "peak memory"), bytes, 1);
+  }
+}
+
+TEST_P(OneFigure, StepsAndWhichAreCounted) {
+  const Json stats = run_.stats();
+  EXPECT_EQ(run_.sql("select count(distinct step) from steps"), stats.at("steps"));
+  EXPECT_EQ(run_.sql("select steps from runs"), stats.at("steps"));
+  const std::string first = " and ifnull(rank, 0) = (select ifnull(min(rank), 0) from steps)";
+  EXPECT_EQ(run_.sql("select count(*) from steps where counted" + first), stats.at("step").at("steps"));
+  const std::vector<double> us = run_.sql_column("select step_us from steps where counted" + first);
+  if (prof::run_stats(run_.data()).step.longer_launch_us == 0) {  // longer launches count in the step time only
+    EXPECT_NEAR(median(us), stats.at("step_time_us").at("median"), 0.02 * stats.at("step_time_us").at("median").get<double>());
+  }
+  EXPECT_NEAR(std::accumulate(us.begin(), us.end(), 0.0) / static_cast<double>(us.size()), stats.at("step").at("wall_us"), 1e-3 * stats.at("step").at("wall_us").get<double>());
+}
+
+TEST_P(OneFigure, AdviceQuotesWhatIf) {
+  for (const Insight& insight : run_insights(run_.data()).found)
+    if (insight.saves_us.known()) {
+      EXPECT_NEAR(run_.what_if(insight.edits).saves_us.value, insight.saves_us.value, 1e-6) << insight.headline;
+    }
+}
+
+TEST_P(OneFigure, Fp32ProductsAreAPartOfAllProducts) {
+  const Json step = run_.stats().at("step");
+  for (const Insight& insight : run_insights(run_.data()).found)
+    if (insight.rule == "fp32 products") {
+      EXPECT_LE(insight.share, step.at("median_parts_us").at("matrix product").get<double>() / step.at("median_us").get<double>() + 0.005) << "they are a part of all products";
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, OneFigure, testing::Values("mnist-direct", "mnist-arena", "mnist-graph", "mnist-persistent", "pytorch-cnn", "pytorch-gpt-2-ranks", "pytorch-slow-loader"),
+                         [](const auto& one) {
+                           std::string name = one.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST(OneFigureOfRanks, WaitsAndTransfers) {
+  OneRun run(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun");
+  const Json ranks = run.ranks(), parts = run.stats().at("step").at("median_parts_us"), page = run.page().at("ranks"), diff = run.diff();
+  const double waits = parts.at("waits for a rank"), transfers = parts.at("communication");
+  EXPECT_NEAR(ranks.at("ranks").at(0).at("wait_us"), waits, 0.01);
+  EXPECT_NEAR(ranks.at("ranks").at(0).at("exposed_us"), transfers, 0.01);
+  EXPECT_NEAR(ranks.at("ranks").at(1).at("caused_us"), waits, 0.01) << "rank 1 is the only one that rank 0 can wait for";
+  EXPECT_EQ(page, ranks);
+  EXPECT_NEAR(run.sql("select wait_us from ranks where rank = 0"), waits, 0.01);
+  EXPECT_NEAR(measure_in(diff, "longest wait for a rank"), waits, 0.01 * waits);
+  EXPECT_NEAR(run.check("rank wait", "0 us"), waits, kShown * waits);
+  EXPECT_NEAR(ranks.at("straggler").at("cost_us"), waits, 0.01);
+  for (const Insight& insight : run_insights(run.data()).found)
+    if (insight.rule == "late rank") {
+      EXPECT_EQ(insight.headline, ranks.at("finding"));
+      EXPECT_NEAR(insight.part_us, waits, 0.01);
+      EXPECT_NEAR(insight.step_us, run.sql("select step_us from runs"), 0.01);
+    }
+}
+
+// Rank 1 has more work, and that is why it is late.
+TEST(OneFigureOfRanks, TheReasonIsNamed) {
+  OneRun run(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun");
+  const double ratio = run.sql("select max(computes_us) / min(computes_us) from ranks");
+  EXPECT_GT(ratio, 1.5);
+  EXPECT_NE(run.ranks().at("finding").get<std::string>().find(" and computes " + fixed(ratio, 1) + "× as long"), std::string::npos) << run.ranks().at("finding");
+}
+
+}  // namespace
+}  // namespace ws::app

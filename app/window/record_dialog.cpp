@@ -20,7 +20,6 @@
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
 #include "profiling/base/failure.h"
-#include "profiling/collectors/xray_window.h"
 
 namespace ws::app {
 namespace {
@@ -214,7 +213,7 @@ prof::RecordOptions RecordDialog::options() const {
   options.folder = folder_->text().trimmed().toStdString();
   options.captures = captures_->isChecked();
   options.counters = counters_->isChecked();
-  if (xray_->isChecked()) options.xray = prof::kUsualXrayTime;
+  if (xray_->isChecked()) options.xray = prof::RecordOptions::kUsualXray;
   options.window = window_->text().simplified().remove(' ').toStdString();
   return options;
 }

@@ -26,7 +26,6 @@ struct XrayWindow {
 
 // To begin or end a window takes 0.12 to 0.3 s, so each half minute this is at most 1 % of the time.
 inline constexpr const char* kUsualXraySteps = "20/30s";
-inline constexpr const char* kUsualXrayTime = "200ms/30s";
 XrayWindow xray_steps(std::string_view text);  // "20", "20/2000" or "20/30s"; throws Failure
 XrayWindow xray_time(std::string_view text);   // "200ms" or "200ms/10s"; throws Failure
 std::string to_text(const XrayWindow& window);  // "20 of every 2000 steps"

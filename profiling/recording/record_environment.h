@@ -26,6 +26,7 @@ struct RecordOptions {
   std::string output;     // absolute path of a file to which the program adds what it prints; empty: it prints where we do
   bool prompt_output = false;  // Python prints at once, also into a file
   bool keep_command = true;    // the command, without what looks like a secret, and the folder are kept with the run
+  static constexpr const char* kUsualXray = "200ms/30s";
   std::string xray;            // "200ms/10s", see xray_time(): when instructions are sampled; empty: never
 };
 

@@ -2,9 +2,11 @@
 #include "engine/cpu/cores.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <bit>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -12,6 +14,18 @@
 
 namespace ws::cpu {
 namespace {
+
+TEST(Cores, NumberComesFromTheEnvironmentOrTheProcessorsOfThisProcess) {
+  const char* wanted = std::getenv("OMP_NUM_THREADS");
+  if (wanted && std::atoi(wanted) > 0) {
+    EXPECT_EQ(cores(), std::atoi(wanted));
+    return;
+  }
+  cpu_set_t set;
+  ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  EXPECT_GE(cores(), 1);
+  EXPECT_LE(cores(), CPU_COUNT(&set));
+}
 
 TEST(Cores, EachPieceIsDoneOnce) {
   for (const int64_t pieces : {0, 1, 2, 7, 64, 1000}) {

@@ -196,7 +196,7 @@ class Interpreter final : public Executor {
   }
 
   Sums run_step(Bound& bound, Rows rows, int64_t step) {
-    const SmallIsZero zero;
+    const cpu::SmallIsZero zero;
     if (watch_) return run_watched(bound, rows);
     const prof::StepScope step_scope(step);
     step_ = step;

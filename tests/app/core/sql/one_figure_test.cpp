@@ -192,7 +192,7 @@ TEST(OneFigureOfRanks, WaitsAndTransfers) {
   EXPECT_NEAR(ranks.at("straggler").at("cost_us"), waits, 0.01);
   for (const Insight& insight : run_insights(run.data()).found)
     if (insight.rule == "late rank") {
-      EXPECT_EQ(insight.headline, ranks.at("finding"));
+      EXPECT_EQ(insight.headline, ranks.at("finding").get<std::string>());
       EXPECT_NEAR(insight.part_us, waits, 0.01);
       EXPECT_NEAR(insight.step_us, run.sql("select step_us from runs"), 0.01);
     }

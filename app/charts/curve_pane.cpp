@@ -439,27 +439,31 @@ QString CurvePane::valueText(double value) const {
   return {};
 }
 
-// The loss of one batch, as in the top bar: the legend's value and its dot. Smoothing is for the eye.
-const MinMaxSeries& CurvePane::legendSeries(const CurveData& curve) const {
-  return measure_ == Gauge::Loss ? curve.raw() : curve.shown();
+// The legend's value and its dot. Smoothing is for the eye.
+std::optional<Point> CurvePane::legendPoint(const CurveData& curve) const {
+  const MinMaxSeries& series = measure_ == Gauge::Loss ? curve.raw() : curve.shown();
+  if (series.empty()) return std::nullopt;
+  const auto at = cursorX();
+  const Point* nearest = at ? series.nearest(*at) : &series.at(series.size() - 1);
+  if (!nearest) return std::nullopt;
+  Point shown = *nearest;
+  const LossFigure loss = measure_ == Gauge::Loss && !at && curve.run() ? loss_of(*curve.run()) : LossFigure();
+  if (std::isfinite(loss.value)) shown.y = loss.value;  // as in the top bar
+  return shown;
 }
 
 void CurvePane::refreshLegend() {
   std::vector<LegendItem> items;
-  const auto at = cursorX();
   for (const CurveData& curve : curves_) {
-    const MinMaxSeries& series = legendSeries(curve);
+    const auto point = legendPoint(curve);
     // A finished program that logged no such value needs no dash.
-    if (series.empty() && curve.run() && !curve.run()->hasChoices() && curve.run()->loaded && !curve.run()->live()) continue;
-    const Point* p = series.empty() ? nullptr : at ? series.nearest(*at) : &series.at(series.size() - 1);
-    const LossFigure loss = measure_ == Gauge::Loss && !at && curve.run() ? loss_of(*curve.run()) : LossFigure();
-    const double value = std::isfinite(loss.value) || !p ? loss.value : p->y;
-    items.push_back({curve.run() ? curve.run()->slot : 0, p ? valueText(value) : QStringLiteral("—")});
+    if (!point && curve.run() && !curve.run()->hasChoices() && curve.run()->loaded && !curve.run()->live()) continue;
+    items.push_back({curve.run() ? curve.run()->slot : 0, point ? valueText(point->y) : QStringLiteral("—")});
   }
   if (items.size() > 2) std::ranges::stable_sort(items, {}, &LegendItem::slot);
   legend()->setItems(std::move(items));
   std::vector<PlotValue> values;
-  if (at && cursor_values_ && !legend()->showsValues())
+  if (cursorX() && cursor_values_ && !legend()->showsValues())
     for (const LegendItem& item : legend()->items()) values.push_back({item.slot, item.value});
   plot_->setValues(std::move(values));
   nameMeasure();
@@ -474,10 +478,7 @@ void CurvePane::refreshOverlay() {
     if (!curve.run()) continue;
     const Run& run = *curve.run();
     const QColor colour = theme().run[std::max(0, run.slot) % 8];
-    const MinMaxSeries& series = legendSeries(curve);
-    if (!series.empty())
-      if (const Point* p = at ? series.nearest(*at) : &series.at(series.size() - 1))
-        dots.push_back({p->x, p->y, colour});
+    if (const auto point = legendPoint(curve)) dots.push_back({point->x, point->y, colour});
     for (const bool test : {false, true}) {
       const auto drawn = [&](const LossLine& line) { return line.test == test && curve.shown(line).size() > (test ? 0u : 1u); };
       if (std::ranges::count_if(curve.losses(), drawn) < 2) continue;

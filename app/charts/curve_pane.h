@@ -60,7 +60,7 @@ class CurvePane : public Pane {
   double stepOfX(double x) const;
   bool covers(const MinMaxSeries& upper, const MinMaxSeries& lower) const;
   QString valueText(double value) const;
-  const MinMaxSeries& legendSeries(const CurveData& curve) const;
+  std::optional<Point> legendPoint(const CurveData& curve) const;
   QString emptyText() const;
   void fitUnit();
   void exportImage();

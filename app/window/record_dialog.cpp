@@ -38,8 +38,8 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
       folder_(new QLineEdit(this)),
       window_(new QLineEdit(this)),
       captures_(new QCheckBox(tr("Record only what the program asks for"), this)),
-      counters_(new QCheckBox(tr("Sample hardware counters too"), this)),
-      xray_(new QCheckBox(tr("Sample where kernels wait, 200 ms each 30 s"), this)),
+      counters_(new QCheckBox(tr("Hardware counters"), this)),
+      xray_(new QCheckBox(tr("Where kernels wait, 200 ms each 30 s (X-ray)"), this)),
       form_(new QFormLayout),
       verdict_(new QLabel(this)) {
   setWindowTitle(machine.isEmpty() ? tr("Record a program") : tr("Record a program on %1").arg(machine));
@@ -87,12 +87,12 @@ void RecordDialog::buildParts() {
   form_->addRow(tr("Capture ranges"), captures_);
   form_->addRow(QString(), hint(tr("Between cudaProfilerStart and cudaProfilerStop, torch.cuda.profiler.start and stop, or inside of "
                                    "with warpsight.capture(), as often as the program does so.")));
-  form_->addRow(tr("Counters"), counters_);
-  form_->addRow(QString(), hint(tr("Busy multiprocessors, tensor pipe and DRAM over time. If the driver refuses them, "
-                                   "the status line says so.")));
-  form_->addRow(tr("X-ray"), xray_);
-  form_->addRow(QString(), hint(tr("For the page Kernels: the line at which each kernel waits, and for what. Kernel records pause meanwhile. The first "
-                                   "200 ms begin 2 s after the first work on the GPU.")));
+  auto* samples = new QHBoxLayout;
+  for (QCheckBox* box : {counters_, xray_}) samples->addWidget(box);
+  samples->addStretch(1);
+  form_->addRow(tr("Samples"), samples);
+  form_->addRow(QString(), hint(tr("Counters: busy multiprocessors, tensor pipe and DRAM over time. Where kernels wait: the line, and for what, on the "
+                                   "page Kernels; kernel records pause meanwhile. If the driver refuses, the status line says so.")));
 }
 
 void RecordDialog::buildEnd(QVBoxLayout& column) {

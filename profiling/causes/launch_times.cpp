@@ -109,8 +109,9 @@ void LaunchTimes::settle(Timing& timing, std::vector<TimeNs>& times) const {
 LaunchTimes::Unknown LaunchTimes::unknown(const Timing& settled, const std::vector<TimeNs>& times) const {
   Unknown all;
   for (const Launch& launch : launches_) {
+    if (settled.work_ns[launch.call] == 0) continue;  // and finds() looks back to the call before, not through all that are gone
     const LaunchFinds now = finds(launch, settled, times);
-    if (settled.work_ns[launch.call] == 0 || now == launch.finds) continue;
+    if (now == launch.finds) continue;
     const bool freed = now == LaunchFinds::FreedMemory || launch.finds == LaunchFinds::FreedMemory;
     const auto kind = static_cast<size_t>(freed ? LaunchFinds::FreedMemory : LaunchFinds::IdleStream);
     if (longer_[kind]) continue;

@@ -54,7 +54,7 @@ TEST(JoinRanks, TracksGetRankAndGroupAndTheLowestRankGivesTheLosses) {
   EXPECT_EQ(run.trace.tracks()[3].rank, 1);
   ASSERT_EQ(run.metrics.size(), 1u);
   EXPECT_EQ(run.metrics[0].loss, 10.0);
-  const RankReport apart = rank_report(made.joined()), together = rank_report(run);
+  const RankReport apart = rank_report(made.joined()), together = rank_report(run.trace);
   EXPECT_EQ(together.straggler.late_us, apart.straggler.late_us);
   EXPECT_EQ(together.wait_us, apart.wait_us);
 }

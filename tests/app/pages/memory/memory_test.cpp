@@ -206,7 +206,8 @@ void MemoryTest::blocksOfAProgramHaveThePhaseThatMadeThem() {
   for (size_t i = 1; i < 4; ++i) {
     const QColor edge = theme().of(meaning_of(wanted[i]));
     const QRectF box = panel.view()->boxOf(map.blocks[i]);
-    QCOMPARE(drawn.pixelColor(QPoint(static_cast<int>(box.center().x()), static_cast<int>(std::round(box.top())))), edge);
+    const QColor seen = drawn.pixelColor(QPoint(static_cast<int>(box.center().x()), static_cast<int>(std::round(box.top()))));
+    QVERIFY(std::abs(seen.hsvHue() - edge.hsvHue()) < 12);  // between two pixels a line is fainter
   }
 }
 
@@ -240,7 +241,7 @@ void MemoryTest::mapIsDrawnAndChosen() {
   QCOMPARE(focus.get<BufferChoice>()->buffer, block.buffer);
   QHelpEvent asks(QEvent::ToolTip, centre, panel.view()->mapToGlobal(centre));
   QApplication::sendEvent(panel.view(), &asks);
-  QVERIFY2(QToolTip::text().startsWith(block.name + ", written by "), qPrintable(QToolTip::text()));
+  QVERIFY2(QToolTip::text().startsWith(block.name + ", ") && QToolTip::text().contains(", written by "), qPrintable(QToolTip::text()));
   QVERIFY(panel.figures()->figures().size() >= 4);
   panel.grab();
 }

@@ -110,7 +110,7 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   window->openFile(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun");
   QTRY_VERIFY(workspace.shownRun() && workspace.shownRun()->path.endsWith("gpt-2-ranks.wsrun") && workspace.shownRun()->loaded);
   panel.setRun(workspace.shownRun());
-  QVERIFY(panel.result()->rows.front().now_us > panel.result()->measured_us.value);
+  QVERIFY(std::ranges::any_of(panel.result()->rows, [&](const auto& row) { return row.now_us > panel.result()->measured_us.value; }));
   QVERIFY(std::ranges::any_of(panel.findChildren<QLabel*>(), [](const QLabel* label) { return label->text().contains("own time: all threads and ranks together"); }));
 }
 

@@ -205,7 +205,7 @@ void CurvePane::setXAxis(XAxis axis) {
 // Explains the lines if a run has more than one.
 QString CurvePane::lineKey() const {
   if (measure_ == Gauge::Loss)
-    return smoothing_ > 0 ? tr("line: %1 · ● batch loss · ○ test loss").arg(mean_name(smoothing_)) : tr("line: batch loss · ○ test loss");
+    return smoothing_ > 0 ? tr("line: %1 · faint: batch loss · ○ test loss").arg(mean_name(smoothing_)) : tr("line: batch loss · ○ test loss");
   if (measure_ == Gauge::Accuracy) return tr("line: test · faint: batch");
   return measure_ == Gauge::Memory ? tr("line reserved, dotted used") : QString();
 }
@@ -287,7 +287,7 @@ void CurvePane::showCaption() {
   constexpr int kAxis = 90;
   QString key = noteFits() ? QString() : lineKey();
   if (measure_ == Gauge::Loss && QFontMetrics(ui_font(10.5)).horizontalAdvance(key) > width() - kAxis)
-    key = smoothing_ > 0 ? tr("mean of %1 · ● batch · ○ test").arg(std::lround(1 / (1 - smoothing_))) : tr("batch · ○ test");
+    key = smoothing_ > 0 ? tr("mean of %1 · faint: batch · ○ test").arg(std::lround(1 / (1 - smoothing_))) : tr("batch · ○ test");
   plot_->setCaption(key,
                     Qt::AlignRight | (measure_ == Gauge::Accuracy ? Qt::AlignBottom : Qt::AlignTop));
 }

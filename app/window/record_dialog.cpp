@@ -80,10 +80,8 @@ void RecordDialog::buildParts() {
   window_->setAccessibleName(tr("Trace windows"));
   window_->setPlaceholderText(tr("all the time; or some of it, such as 200ms/5s"));
   form_->addRow(tr("Trace windows"), window_);
-  form_->addRow(QString(), hint(tr("For programs that run long: 200ms/5s traces 200 ms of every 5 s by the clock, from "
-                                   "the first work on the GPU on. Between the windows only allocator calls and NVTX "
-                                   "ranges are recorded, so the file of a long run stays small. The program is slowed "
-                                   "as much.")));
+  form_->addRow(QString(), hint(tr("200ms/5s traces 200 ms of every 5 s, from the first work on the GPU on. Between the windows only allocator calls and "
+                                   "NVTX ranges are recorded: the file of a long run stays small, and the program is slowed as much.")));
   form_->addRow(tr("Capture ranges"), captures_);
   form_->addRow(QString(), hint(tr("Between cudaProfilerStart and cudaProfilerStop, torch.cuda.profiler.start and stop, or inside of "
                                    "with warpsight.capture(), as often as the program does so.")));

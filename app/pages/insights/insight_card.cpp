@@ -61,7 +61,7 @@ QString EvidenceBars::nameOf(RowKind kind) const {
   if (kind != RowKind::Now) return kind == RowKind::Predicted ? tr("predicted") : tr("measured");
   if (whole_trace_ && !steps_.isEmpty()) return tr("these steps");
   if (whole_trace_) return tr("all the time");
-  return of_ranks_ ? tr("mean step") : tr("median now");
+  return of_ranks_ ? tr("step") : tr("median now");
 }
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {

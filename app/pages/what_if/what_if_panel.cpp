@@ -353,7 +353,7 @@ void WhatIfPanel::fill() {
   }
   const prof::WhatIf& r = *result_;
   const auto cause = r.path.empty() ? QString() : text(r.path.front().name);
-  const QString steps = r.whole_trace ? tr("the whole trace") : tr("mean of %1").arg(text(prof::which_steps(r.which)));
+  const QString steps = r.whole_trace ? tr("the whole trace") : tr("median step of %1").arg(text(prof::which_steps(r.which)));
   const double share = r.path.empty() || !(r.measured_us.value > 0) ? 0 : 100 * r.path.front().path_us / r.measured_us.value;
   QStringList notes{tr("Filled: on the [critical path], which decides how long a step takes. %1 % of it is “%2”.").arg(share, 0, 'f', 0).arg(cause)};
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("The GPU idles %1 a step without a recorded cause.").arg(step_time_text(r.unexplained_us));

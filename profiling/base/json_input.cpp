@@ -20,9 +20,11 @@ namespace {
 constexpr size_t kMostBytes = 16u << 20;  // the parsed tree takes up to twenty times its text
 constexpr int kDeepest = 64;              // copying and printing recurse this deep
 
+std::string too_large() { return "larger than " + std::to_string(kMostBytes >> 20) + " MiB"; }
+
 // Checks a text before it is parsed. Returns the reason for refusing it, or "".
 std::string why_refused(std::string_view text) {
-  if (text.size() > kMostBytes) return "larger than " + std::to_string(kMostBytes >> 20) + " MiB";
+  if (text.size() > kMostBytes) return too_large();
   int depth = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -74,6 +76,8 @@ json read_json(const std::filesystem::path& file) {
   if (std::filesystem::is_directory(file, none)) throw Failure(file.string() + ": is a folder, expected a JSON file");
   std::ifstream in(file, std::ios::binary);
   if (!in) throw Failure(file.string() + ": cannot be opened: " + std::strerror(errno));
+  // A window asks several readers about a large trace, which is none of theirs.
+  if (const auto size = std::filesystem::file_size(file, none); !none && size > kMostBytes) throw Failure(file.string() + ": " + too_large());
   std::string text;
   std::array<char, 1 << 14> part{};
   do {

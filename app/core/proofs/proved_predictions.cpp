@@ -86,7 +86,8 @@ std::string ProvedPredictions::quote(const std::string& kind) const {
   if (const std::vector<Proof> such = of_kind(shipped_, kind); !such.empty())
     return "such predictions were " + off_text(such) + " (" + count_of(such.size()) + " " + on_device(such) + ", none on this machine)";
   if (proofs().empty()) return "no prediction has been proved yet";
-  return "no such prediction has been proved; others were " + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
+  const std::string which = kind.empty() ? "predictions were " : "no such prediction has been proved; others were ";
+  return which + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
 }
 
 std::string ProvedPredictions::quote(const std::set<std::string>& kinds) const {

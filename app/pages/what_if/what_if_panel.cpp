@@ -466,9 +466,9 @@ void WhatIfPanel::readProofs() {
   proofs_->setProofs(proved_);
 }
 
-// Without edits it is about the rows of the table.
+// Without edits it is about all predictions; the rows of the table have their own.
 void WhatIfPanel::fillQuote() {
-  const std::string kind = edits_.isEmpty() ? prof::edit_kind_name(prof::EditKind::Gone) : kind_of_edits(edits_.join("; ").toStdString());
+  const std::string kind = edits_.isEmpty() ? std::string() : kind_of_edits(edits_.join("; ").toStdString());
   const QString quote = with_capital(text(proved_.quote(kind))) + QStringLiteral(".");
   quote_->setText(result_ ? quote : QString());
 }

@@ -216,7 +216,7 @@ void WindowTest::aLessonDrawsItsConclusion() {
   QCOMPARE(session->speed(), TrainSpeed::Full);
   session->stop();
   QTRY_VERIFY(!session->busy());
-  QVERIFY2(session->speed() == TrainSpeed::Slow, "what was chosen outside of the lesson");
+  QTRY_COMPARE(session->speed(), TrainSpeed::Slow);  // what was chosen outside of the lesson
   session->setSpeed(TrainSpeed::Full);
   // So does the one of four first weights. It asks while it trains.
   int weights = 0;

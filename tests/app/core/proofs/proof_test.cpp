@@ -132,6 +132,7 @@ TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
   EXPECT_EQ(proved.quote("no sync"), "such predictions were off by 4.0 % at the median (3 proofs on this machine)");
   EXPECT_EQ(proved.quote("several edits"), "such predictions were off by 50.0 % at the median (1 proof on this machine)");
   EXPECT_EQ(proved.quote("one graph launch"), "such predictions were off by 3.0 % at the median (1 proof on an NVIDIA H200, none on this machine)");
+  EXPECT_EQ(proved.quote(""), "predictions were off by 6.0 % at the median (4 proofs on this machine)");
   EXPECT_EQ(proved.quote("NAME /N"), "no such prediction has been proved; others were off by 6.0 % at the median (4 proofs on this machine)");
   const ProvedPredictions none_here({}, shipped);
   EXPECT_EQ(none_here.where(), "on an NVIDIA H200, none on this machine");

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -148,8 +149,9 @@ int64_t quota() {
 }
 
 int64_t usable_processors() {
+  constexpr long kMost = 256;
   if (const char* wanted = std::getenv("OMP_NUM_THREADS"))
-    if (const long threads = std::strtol(wanted, nullptr, 10); threads > 0) return threads;
+    if (const long threads = std::strtol(wanted, nullptr, 10); threads > 0) return std::min(threads, kMost);
   cpu_set_t set;
   const int64_t here = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : std::thread::hardware_concurrency();
   const int64_t most = quota();

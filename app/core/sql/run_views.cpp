@@ -59,10 +59,8 @@ SqlCell number(double value) { return std::isfinite(value) ? SqlCell(value) : Sq
 SqlCell text(const std::string& value) { return value.empty() ? SqlCell() : SqlCell(value); }
 SqlCell whole(auto value) { return static_cast<int64_t>(value); }
 SqlCell known(auto value) { return value > 0 ? whole(value) : SqlCell(); }
-// For the rows of spans: they are many, and their texts stay where they are.
-SqlValue shown(std::string_view text) { return text.empty() ? SqlValue() : SqlValue(text); }
-SqlValue shown(const SqlCell& cell) {
-  return std::visit([](const auto& value) -> SqlValue { return value; }, cell);
+SqlValue shown(SqlCell cell) {
+  return std::visit([](auto&& value) -> SqlValue { return std::move(value); }, std::move(cell));
 }
 SqlCell step_of(uint32_t step) { return step > 0 ? whole(step - 1) : SqlCell(); }
 SqlCell rank_of(int rank) { return rank >= 0 ? whole(rank) : SqlCell(); }
@@ -151,9 +149,9 @@ class AllSpans : public SpanRows {
       case 7: return std::string_view(track.group);
       case 8: return shown(rank_of(track.rank));
       case 9: return shown(step(p));
-      case 10: return shown(std::string_view(op(p).name));
-      case 11: return shown(std::string_view(op(p).layer));
-      case 12: return shown(std::string_view(op(p).phase));
+      case 10: return shown(text(op(p).name));
+      case 11: return shown(text(op(p).layer));
+      case 12: return shown(text(op(p).phase));
       case 13: return shown(text(prof::line_of(op(p))));
       case 14: return shown(known(trace(p).detail(p.span->detail).bytes));
       default: return shown(known(p.span->correlation));
@@ -177,9 +175,9 @@ class Kernels : public SpanRows {
       case 5: return std::string_view(trace(p).tracks()[p.track].name);
       case 6: return shown(rank_of(trace(p).tracks()[p.track].rank));
       case 7: return shown(step(p));
-      case 8: return shown(std::string_view(op(p).name));
-      case 9: return shown(std::string_view(op(p).layer));
-      case 10: return shown(std::string_view(op(p).phase));
+      case 8: return shown(text(op(p).name));
+      case 9: return shown(text(op(p).layer));
+      case 10: return shown(text(op(p).phase));
       case 11: return shown(text(prof::line_of(op(p))));
       case 12: return shown(known(int64_t{d.grid[0]} * d.grid[1] * d.grid[2]));
       case 13: return shown(known(int64_t{d.block[0]} * d.block[1] * d.block[2]));

@@ -44,16 +44,21 @@ std::string text_of(const std::vector<FieldChange>& changes) {
   return text;
 }
 
-// The spread between rounds, and at least the noise inside of them.
-Interval over_rounds(const std::vector<ProofRound>& rounds, const std::function<Interval(const ProofRound&)>& figure) {
+// The figure of the rounds in the middle; the spread of all of them, and at least the noise inside of one.
+Interval over_rounds(const std::vector<ProofRound>& by_error, const std::function<Interval(const ProofRound&)>& figure) {
   std::vector<double> values;
   double inside = 0;
-  for (const ProofRound& round : rounds) values.push_back(figure(round).value), inside = std::max(inside, figure(round).half_width);
+  for (const ProofRound& round : by_error) values.push_back(figure(round).value), inside = std::max(inside, figure(round).half_width);
   const auto [least, most] = std::ranges::minmax(values);
-  return {median(values), std::max(inside / std::sqrt(static_cast<double>(rounds.size())), 0.5 * (most - least))};
+  const size_t middle = values.size() / 2;
+  const double value = 0.5 * (values[middle] + values[(values.size() - 1) / 2]);
+  return {value, std::max(inside / std::sqrt(static_cast<double>(values.size())), 0.5 * (most - least))};
 }
 
 Interval mean_of(const Interval& a, const Interval& b) { return {0.5 * (a.value + b.value), 0.5 * std::hypot(a.half_width, b.half_width)}; }
+
+Interval predicted_in(const ProofRound& round) { return mean_of(round.earlier.predicted_us, round.later.predicted_us); }
+double error_of(const ProofRound& round) { return predicted_in(round).value / round.measured_us.value; }
 
 constexpr double kOnePace = 0.05;
 
@@ -142,11 +147,12 @@ Proof prove_in_turn(const std::string& edits, int rounds, const Recorded& before
     earlier = later;
     proof.device = changed.summary.device.empty() ? "CPU" : changed.summary.device;
   }
-  const std::vector<ProofRound> counted = at_one_pace(all, wanted);
+  std::vector<ProofRound> counted = at_one_pace(all, wanted);
+  std::ranges::stable_sort(counted, {}, error_of);
   proof.created = prof::utc_text(), proof.edits = edits;
   proof.rounds = static_cast<int>(counted.size()), proof.left_out = static_cast<int>(all.size() - counted.size());
   proof.before_us = over_rounds(counted, [](const ProofRound& round) { return mean_of(round.earlier.step_us, round.later.step_us); });
-  proof.predicted_us = over_rounds(counted, [](const ProofRound& round) { return mean_of(round.earlier.predicted_us, round.later.predicted_us); });
+  proof.predicted_us = over_rounds(counted, predicted_in);
   proof.after_us = over_rounds(counted, [](const ProofRound& round) { return round.measured_us; });
   return proof;
 }

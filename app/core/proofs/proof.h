@@ -27,6 +27,7 @@ ChosenEdits choices_of(const RunSpec& before, const std::vector<prof::Edit>& edi
 // The edits that lead from one choice to the other; nullopt if an edit cannot say it.
 std::optional<std::string> edits_between(const RunSpec& before, const RunSpec& after);
 
+// Its figures come from the round whose error is in the middle: both sides met the same pace of the machine there.
 struct Proof {
   std::string created, device, name, edits, changes;
   Interval before_us, predicted_us, after_us;

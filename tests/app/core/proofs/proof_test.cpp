@@ -99,6 +99,23 @@ TEST(Proof, APaceThatChangesBetweenRoundsDoesNotCount) {
   EXPECT_NEAR(prove_in_turn("no sync", 4, [&] { return recorded(true); }, [&] { return recorded(false); }).error(), 0, 0.02);
 }
 
+// Two of three rounds are right, each at a pace of its own; the recording with the edit is too quick in the third. The medians of
+// the two sides would come from different rounds.
+TEST(Proof, ItsFiguresComeFromTheRoundInTheMiddle) {
+  const prof::TimeNs paces[] = {6000, 6000, 6000, 6000, 12'000, 12'000, 12'000, 7000, 12'000};
+  int recordings = 0;
+  const auto recorded = [&](bool sync) {
+    prof::MadeProgram program = prof::small_network();
+    program.sync = sync;
+    for (prof::MadeKernel& kernel : program.kernels) kernel.call = paces[recordings];
+    ++recordings;
+    return program.run();
+  };
+  const Proof proof = prove_in_turn("no sync", 3, [&] { return recorded(true); }, [&] { return recorded(false); });
+  EXPECT_EQ(proof.rounds, 3);
+  EXPECT_NEAR(proof.error(), 0, 0.02);
+}
+
 TEST(Proof, KeptProofsAreReadAgain) {
   const std::filesystem::path file = std::filesystem::temp_directory_path() / ("proofs-" + std::to_string(getpid()) + ".jsonl");
   Proof proof;

@@ -8,6 +8,7 @@
 #include "profiling/analysis/collective_waits.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/statistics.h"
+#include "profiling/causes/event_order.h"
 #include "profiling/causes/host_chains.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
@@ -38,7 +39,7 @@ class Builder {
     attach_loose_rows();
     find_time_around_calls();
     sort_edges();
-    order_events();
+    broken_ = order_events(graph_);
     warn();
     return std::move(graph_);
   }
@@ -434,51 +435,6 @@ class Builder {
     for (const PendingEdge& edge : pending_) graph_.edges[next[edge.to]++] = edge.edge;
     pending_ = {};
   }
-
-  // Kahn's order. Where clocks disagree there may be a circle: the edges that close it at its earliest event go.
-  void order_events() {
-    const size_t events = 2 * graph_.nodes.size();
-    std::vector<uint32_t> first(events + 1, 0), waiting(events), targets(graph_.edges.size());
-    for (const CauseEdge& edge : graph_.edges) ++first[edge.from + 1];
-    for (size_t e = 0; e < events; ++e) first[e + 1] += first[e], waiting[e] = graph_.first_edge[e + 1] - graph_.first_edge[e];
-    std::vector<uint32_t> next(first.begin(), first.end() - 1);
-    for (EventId to = 0; to < events; ++to)
-      for (uint32_t e = graph_.first_edge[to]; e < graph_.first_edge[to + 1]; ++e) targets[next[graph_.edges[e].from]++] = to;
-    graph_.order.reserve(events);
-    std::vector<EventId> ready;
-    const auto drain = [&] {
-      while (!ready.empty()) {
-        const EventId event = ready.back();
-        ready.pop_back();
-        graph_.order.push_back(event);
-        for (uint32_t t = first[event]; t < first[event + 1]; ++t)
-          if (--waiting[targets[t]] == 0) ready.push_back(targets[t]);
-      }
-    };
-    for (EventId event = static_cast<EventId>(events); event-- > 0;)
-      if (waiting[event] == 0) ready.push_back(event);
-    drain();
-    if (graph_.order.size() < events) break_cycles(waiting, ready, drain);
-  }
-
-  template <class Drain>
-  void break_cycles(std::vector<uint32_t>& waiting, std::vector<EventId>& ready, Drain drain) {
-    std::vector<bool> done(waiting.size(), false);
-    size_t seen = 0;
-    for (EventId event = 0; event < waiting.size(); ++event) {
-      for (; seen < graph_.order.size(); ++seen) done[graph_.order[seen]] = true;
-      if (done[event]) continue;
-      for (uint32_t e = graph_.first_edge[event]; e < graph_.first_edge[event + 1]; ++e)
-        if (!done[graph_.edges[e].from]) cut(event, e);
-      ++broken_;
-      waiting[event] = 0;  // counted down once more it wraps, so the event is ordered once
-      ready.push_back(event);
-      drain();
-    }
-  }
-
-  // The edge comes from an event that is not ordered yet: it points to itself from now on, and never decides.
-  void cut(EventId event, uint32_t edge) { graph_.edges[edge].from = event; graph_.edges[edge].lag = kNoLag; }
 
   void warn() {
     if (clock_errors_ > 0) graph_.warnings.push_back(std::to_string(clock_errors_) + " spans begin before their cause, because clocks disagree. Their causes are left out.");

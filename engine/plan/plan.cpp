@@ -22,18 +22,11 @@ BufferId Plan::find(const std::string& name) const {
   return BufferId::None;
 }
 
-namespace {
-
-BufferId batch_buffer(const Plan& plan, int slot) {
-  for (size_t i = 0; i < plan.buffers.size(); ++i)
-    if (plan.buffers[i].role == Role::Batch && plan.buffers[i].slot == slot) return static_cast<BufferId>(i);
+BufferId Plan::features() const {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].role == Role::Batch && buffers[i].slot == 0) return static_cast<BufferId>(i);
   return BufferId::None;
 }
-
-}  // namespace
-
-BufferId Plan::features() const { return batch_buffer(*this, 0); }
-BufferId Plan::targets() const { return batch_buffer(*this, 1); }
 
 std::vector<UpdateItem> update_items(const Plan& plan, const Op& op) {
   std::vector<UpdateItem> items;

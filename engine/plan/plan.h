@@ -196,7 +196,6 @@ struct Plan {
   Buffer& buffer(BufferId which) { return buffers[index(which)]; }
   BufferId find(const std::string& buffer_name) const;  // None if absent
   BufferId features() const;                            // the batch buffers; None if absent
-  BufferId targets() const;
   // Rows of the loss: its gradient is the mean over them. The targets of a text are (batch, predictions).
   int64_t loss_rows() const { return batch * predictions; }
   // This rank's share of the step's rows.
@@ -223,7 +222,6 @@ std::string_view to_string(OpKind);
 std::string_view to_string(Phase);
 std::string_view to_string(Role);
 std::string_view to_string(DType);
-std::string_view to_string(Epilogue);
 
 // The loss op writes two sums over the step's predictions into the metrics buffer: loss and correct predictions. With
 // label smoothing s and c classes the target is (1 − s)·onehot + s/c, for the loss as well as for its gradient.

@@ -23,11 +23,6 @@ std::string_view to_string(DType type) {
   return names[static_cast<size_t>(type)];
 }
 
-std::string_view to_string(Epilogue epilogue) {
-  constexpr std::string_view names[] = {"none", "bias", "bias+activation", "activation gradient", "bias gradient"};
-  return names[static_cast<size_t>(epilogue)];
-}
-
 namespace {
 
 std::string name_of(const Plan& plan, BufferId id) { return plan.buffer(id).name; }

@@ -351,23 +351,6 @@ void add_occupancy(std::vector<KernelRow>& rows, const DeviceLimits& card) {
     if (row.kind == SpanKind::Kernel && row.detail.block[0] > 0) row.occupancy = occupancy_of(row.detail, card);
 }
 
-Histogram histogram_of(const std::vector<int64_t>& values, int bins) {
-  Histogram histogram;
-  if (values.empty() || bins <= 0) return histogram;
-  const auto [low, high] = std::ranges::minmax(values);
-  const bool ratio = low > 0 && high / 100 > low;
-  const double from = ratio ? std::log(static_cast<double>(low)) : static_cast<double>(low);
-  const double to = ratio ? std::log(static_cast<double>(high)) : static_cast<double>(high);
-  const double width = std::max((to - from) / bins, 1e-12);
-  for (int i = 0; i <= bins; ++i) histogram.edges.push_back(ratio ? std::exp(from + i * width) : from + i * width);
-  histogram.counts.resize(static_cast<size_t>(bins));
-  for (const int64_t value : values) {
-    const double x = ratio ? std::log(static_cast<double>(value)) : static_cast<double>(value);
-    ++histogram.counts[static_cast<size_t>(std::clamp((x - from) / width, 0.0, bins - 1.0))];
-  }
-  return histogram;
-}
-
 std::vector<int64_t> durations_of(const Trace& trace, NameId name, TimeNs begin, TimeNs end) {
   std::vector<int64_t> durations;
   for (const Track& track : trace.tracks()) {

@@ -69,12 +69,6 @@ std::string plain_kernel_name(const std::string& name);
 // Shortens a name for a table row by cutting its middle, because the end may distinguish it from other names.
 std::string shortened(const std::string& name, size_t most = 200);
 
-struct Histogram {
-  std::vector<double> edges;  // one more than counts
-  std::vector<uint64_t> counts;
-};
-// Bins of equal width, or of equal ratio if the values span more than a factor of 100.
-Histogram histogram_of(const std::vector<int64_t>& values, int bins);
 std::vector<int64_t> durations_of(const Trace& trace, NameId name, TimeNs begin, TimeNs end);
 
 }  // namespace ws::prof

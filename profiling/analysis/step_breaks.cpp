@@ -53,10 +53,6 @@ bool StepBreaks::longer_launch(const Span& before, const Span& after) const {
          !untraced_between(before, after);
 }
 
-TimeRange StepBreaks::pause_time(const Span& before, const Span& after) const {
-  return {after.start - before.end() > pause_ ? before.end() : before.start, after.start};
-}
-
 bool StepBreaks::between(const Span& before, const Span& after) const {
   if (before.step > 0 && int64_t{after.step} - int64_t{before.step} != stride_) return true;  // untraced steps, or a longer launch
   return other_epoch(before, after) || pause(before, after) || untraced_between(before, after);

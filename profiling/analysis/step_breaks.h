@@ -26,8 +26,6 @@ class StepBreaks {
   // A launch of more steps than the usual ones, right before the next launch. Its content may be known less well.
   bool longer_launch(const Span& before, const Span& after) const;
   int64_t steps_between(const Span& before, const Span& after) const;
-  // The pause itself, or the whole step that contains it.
-  TimeRange pause_time(const Span& before, const Span& after) const;
   int64_t stride() const { return stride_; }  // steps per mark
 
  private:

@@ -371,7 +371,6 @@ void Collector::stop() {
 }
 
 void Collector::capture(bool on) { impl_->capture(on); }
-bool Collector::is_uncaptured(int64_t time) const { return impl_->context.gaps.uncaptured.at(time); }
 
 void Collector::set_level(TraceLevel level) {
   constexpr int64_t kWithin = 250'000'000;  // a run that pauses has no next step

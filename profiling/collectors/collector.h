@@ -101,7 +101,6 @@ class Collector {
 
   // A capture range begins or ends, on the program's thread. Repeated calls do nothing. Only with CollectorOptions::captures.
   void capture(bool on);
-  bool is_uncaptured(int64_t time) const;  // steady clock; true outside of capture ranges
 
   // The driver calls this while it starts, for a collection that began earlier.
   void add_gpu();

@@ -10,7 +10,7 @@
 namespace ws::cuda {
 
 constexpr int kHeadThreads = 128, kHeadRows = 64;
-constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+constexpr float kLog2E = 1.4426950408889634f;
 
 struct AttentionArguments {
   const void *qkv, *dout, *out_read;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "tests/support/step_times.h"
 #include "profiling/analysis/activity.h"
@@ -68,15 +67,6 @@ TEST(KernelNames, KeepWhatMakesThemDistinct) {
             "vectorized_elementwise_kernel<4, FillFunctor<float>>");
   EXPECT_EQ(plain_kernel_name("void ws::cuda::(anonymous namespace)::relu<float>(float*, int)"), "relu<float>");
   EXPECT_EQ(plain_kernel_name("cutlass::Kernel2<a<(int)4>>(Params)"), "cutlass::Kernel2<a<(int)4>>");
-}
-
-TEST(Histogram, CountsEachValueOnce) {
-  std::vector<int64_t> values;
-  for (int i = 1; i <= 10000; ++i) values.push_back(i);
-  const Histogram histogram = histogram_of(values, 20);
-  EXPECT_EQ(std::accumulate(histogram.counts.begin(), histogram.counts.end(), uint64_t{0}), 10000u);
-  EXPECT_NEAR(histogram.edges[1] / histogram.edges[0], histogram.edges[20] / histogram.edges[19], 1e-9);
-  EXPECT_EQ(histogram_of({5, 5, 5}, 3).counts[0], 3u);
 }
 
 Detail kernel_of(int threads, int registers, int shared) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "datasets/in_parallel.h"
+#include "profiling/base/in_parallel.h"
 #include "datasets/picture_file.h"
 #include "datasets/split.h"
 #include "profiling/base/failure.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "datasets/in_parallel.h"
+#include "profiling/base/in_parallel.h"
 #include "datasets/split.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/packed_file.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "datasets/in_parallel.h"
+#include "profiling/base/in_parallel.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/packed_file.h"
 

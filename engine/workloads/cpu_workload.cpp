@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "engine/cpu/cpu_ops.h"
-#include "engine/workloads/parallel.h"
 #include "engine/workloads/workload.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/in_parallel.h"
 
 namespace ws::lab {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "profiling/base/philox.h"
-#include "engine/workloads/parallel.h"
 #include "engine/workloads/workload.h"
+#include "profiling/base/in_parallel.h"
+#include "profiling/base/philox.h"
 
 namespace ws::lab {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-namespace ws::data {
+namespace ws {
 
 // Calls body(first, last) on parts of 0..count. A part has `least` items or more.
 template <class Body>
@@ -18,4 +18,4 @@ void in_parallel(int64_t count, int64_t least, const Body& body) {
   body(0, count / pieces);
 }
 
-}  // namespace ws::data
+}  // namespace ws

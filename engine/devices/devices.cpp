@@ -12,6 +12,7 @@
 #include "engine/cuda/persistent/residency.h"
 #include "engine/executor/ranked_executor.h"
 #include "engine/ranks/remote_rank.h"
+#include "profiling/base/budget.h"
 #ifdef WARPSIGHT_HAVE_CUDA
 #include "engine/cuda/executor/cuda_executor.h"
 #include "engine/cuda/ranks/nccl_ranks.h"
@@ -41,14 +42,6 @@ DeviceInfo ask_device() {
 }
 
 std::string name_of_cpu() { return device_info().cuda ? "CPU" : device_info().name; }
-
-int64_t free_host_bytes() {
-  std::ifstream info("/proc/meminfo");
-  std::string key, unit;
-  for (int64_t kib = 0; info >> key >> kib; std::getline(info, unit))
-    if (key == "MemAvailable:") return kib * 1024;
-  return std::numeric_limits<int64_t>::max();
-}
 
 }  // namespace
 
@@ -193,7 +186,7 @@ RankWorker::Connect prepare_rank(const RankRequest& request, RankProcesses& proc
 }
 
 FreeMemory free_memory_for(const RunSpec& spec) {
-  return {free_host_bytes(), wants_cuda(spec) ? device_info().memory_bytes : 0};
+  return {free_memory().value_or(std::numeric_limits<int64_t>::max()), wants_cuda(spec) ? device_info().memory_bytes : 0};
 }
 
 std::string persistent_budget(const RunSpec& spec, const Plan& plan, int64_t train_rows) {

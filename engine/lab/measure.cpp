@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
-#include <limits>
 
 #include "engine/devices/device_workloads.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/budget.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/statistics.h"
 
@@ -72,18 +71,6 @@ class Timing {
   const Clock::time_point begin_ = Clock::now();
 };
 
-// Returns the bytes that the system could provide, including caches that it would free.
-int64_t free_host_bytes() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string name; file >> name;) {
-    int64_t kibibytes = 0;
-    file >> kibibytes;
-    if (name == "MemAvailable:") return kibibytes * 1024;
-    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return int64_t{1} << 32;
-}
-
 template <class Needs>
 void check_memory(int64_t size, int64_t memory_left, const char* where, int64_t most, const Needs& needs) {
   if (needs(size) <= memory_left) return;
@@ -117,7 +104,7 @@ void time_point(const LabSpec& spec, Workload& work, LabPoint& point, const std:
 
 void must_fit(const LabSpec& spec, Way way, int64_t size) {
   const int64_t most = spec.operation == Operation::MatMul ? int64_t{1} << 20 : int64_t{1} << 40;
-  check_memory(size, free_host_bytes() / 10 * 9, "the computer's", most,
+  check_memory(size, free_memory().value_or(int64_t{1} << 32) / 10 * 9, "the computer's", most,
              [&](int64_t n) { return host_memory_of(spec, way, n); });
   if (info(way).gpu && device_info().cuda)
     check_memory(size, free_device_bytes() / 20 * 19, "the GPU's", most, [&](int64_t n) { return memory_of(spec, n); });

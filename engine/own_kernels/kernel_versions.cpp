@@ -1,8 +1,6 @@
 #include "engine/own_kernels/kernel_versions.h"
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "profiling/base/digest.h"
 #include "profiling/base/failure.h"
@@ -16,22 +14,11 @@ namespace {
 namespace fs = std::filesystem;
 constexpr size_t kMostBytes = 1 << 20, kVersionLetters = 10;
 
-std::string trimmed(const std::string& text) {
-  const size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
-  return first == text.npos ? "" : text.substr(first, last - first + 1);
-}
-
 bool is_version(const std::string& text) {
   return text.size() == kVersionLetters && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
 fs::path version_file(const std::string& version) { return kernels_folder() / "versions" / (version + ".cu"); }
-
-// Empty: there is no such file.
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 fs::path find_file(const std::string& file) {
   std::error_code error;
@@ -50,11 +37,11 @@ std::vector<KernelChoice> kernel_choices(const std::string& text) {
   std::vector<KernelChoice> choices;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(';', at), text.size()), equal = text.find('=', at);
-    const std::string part = trimmed(text.substr(at, end - at));
+    const std::string part(trimmed(std::string_view(text).substr(at, end - at)));
     at = end + 1;
     if (part.empty()) continue;
     if (equal >= end) throw Failure("kernels: “" + part + "” names no file; write OP=FILE.cu, and ; between several.");
-    KernelChoice choice{trimmed(part.substr(0, part.find('='))), trimmed(part.substr(part.find('=') + 1)), {}};
+    KernelChoice choice{std::string(trimmed(std::string_view(part).substr(0, part.find('=')))), std::string(trimmed(std::string_view(part).substr(part.find('=') + 1))), {}};
     if (const size_t mark = choice.file.rfind('@'); mark != choice.file.npos && is_version(choice.file.substr(mark + 1)))
       choice.version = choice.file.substr(mark + 1), choice.file.erase(mark);
     choices.push_back(choice);
@@ -81,10 +68,10 @@ std::string version_of(const std::string& source) {
 }
 
 OwnKernelSource read_source(const KernelChoice& choice) {
-  const std::string now = text_of(find_file(choice.file));
+  const std::string now = prof::whole_text(find_file(choice.file));
   if (!choice.version.empty()) {
     if (version_of(now) == choice.version) return {choice.file, now};
-    const std::string kept = text_of(version_file(choice.version));
+    const std::string kept = prof::whole_text(version_file(choice.version));
     if (version_of(kept) == choice.version) return {choice.file, kept};
     throw Failure(choice.name() + ": this version is not on this machine. Write " + choice.file + " without @" + choice.version +
                   " to use the file as it is now.");

@@ -9,11 +9,6 @@
 namespace ws::own {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r"), last = text.find_last_not_of(" \t\r");
-  return first == text.npos ? std::string_view() : text.substr(first, last - first + 1);
-}
-
 // Without the comment at its end.
 std::string_view code_of(std::string_view line) { return trimmed(line.substr(0, line.find("//"))); }
 

@@ -12,14 +12,6 @@ namespace {
 
 std::atomic<int64_t> chosen_limit{0};
 
-// "MemAvailable:   12345 kB"
-int64_t free_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("MemAvailable:")) return std::stoll(line.substr(13)) * 1024;
-  return 0;
-}
-
 // A container may have less memory than its machine. Negative: no limit.
 int64_t free_in_container() {
   int64_t most = -1, used = 0;
@@ -30,9 +22,16 @@ int64_t free_in_container() {
 
 }  // namespace
 
+std::optional<int64_t> free_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("MemAvailable:")) return std::stoll(line.substr(13)) * 1024;
+  return std::nullopt;
+}
+
 int64_t memory_limit() {
   if (const int64_t chosen = chosen_limit; chosen > 0) return chosen;
-  int64_t free = free_memory();
+  int64_t free = free_memory().value_or(0);
   if (const int64_t here = free_in_container(); here >= 0) free = std::min(free, here);
   return std::max(limits::kLeastMemory, static_cast<int64_t>(limits::kShareOfFree * static_cast<double>(free)));
 }

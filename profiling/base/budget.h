@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace ws {
@@ -27,6 +28,8 @@ inline constexpr uint64_t kWordsAlways = uint64_t{256} << 20;
 constexpr uint64_t most_of_words(uint64_t table) { return std::max(kWordsAlways, table * kMostGrowth); }
 }  // namespace limits
 
+// Bytes that the system could provide, with caches that it would free. nullopt: not known.
+std::optional<int64_t> free_memory();
 // Memory limit of one reader in bytes: the value of set_memory_limit(), or a share of the free memory if none was set.
 int64_t memory_limit();
 void set_memory_limit(int64_t bytes);  // for this process; 0: back to the share

@@ -86,6 +86,16 @@ std::string time_text(double us) {
 
 std::string percent(double share, int decimals) { return fixed(100 * share, decimals) + " %"; }
 
+std::string_view trimmed(std::string_view text, std::string_view of) {
+  const size_t first = text.find_first_not_of(of), last = text.find_last_not_of(of);
+  return first == text.npos ? std::string_view() : text.substr(first, last - first + 1);
+}
+
+std::string_view last_line(std::string_view text) {
+  text = trimmed(text);
+  return trimmed(text.substr(text.rfind('\n') + 1));
+}
+
 std::string column_letters(size_t number) {
   constexpr std::string_view kLetters = "ABCDEFGHJKLMNPQRSTUVWXYZ";
   std::string text;

@@ -34,6 +34,9 @@ std::string duration_text(double seconds);               // "0.40 s", "12 s", "1
 std::string time_text(double us);                        // "27.1 µs", "1.84 ms", "2.00 s"
 std::string percent(double share, int decimals = 1);     // "97.6 %"
 
+std::string_view trimmed(std::string_view text, std::string_view of = " \t\r\n");  // without these letters at its begin and its end
+std::string_view last_line(std::string_view text);                                  // the last one with a letter, trimmed; empty: none
+
 // Numbers things with letters, as the columns of a spreadsheet: A … Z, AA, AB … I and O are left out: they look like 1 and 0.
 std::string column_letters(size_t number);  // "A" for 0, "J" for 8, "Z" for 23, "AA" for 24
 

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -164,6 +166,11 @@ void write_whole_file(const std::string& path, const std::function<void(const st
 }
 
 void remove_part_of(const std::string& path) { remove_part(part_of(link_target(path))); }
+
+std::string whole_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 void write_whole(const std::string& path, std::string_view text) {
   if (is_special(path)) return write_through(path, text);

@@ -35,6 +35,7 @@ void write_whole_file(const std::string& path, const std::function<void(const st
 void replace_file(const std::string& path, const std::function<void(const std::string& part)>& write, const std::optional<FoundFile>& found = {});
 // Removes the temporary file that an interrupted write left beside `path`.
 void remove_part_of(const std::string& path);
+std::string whole_text(const std::string& path);  // empty if it cannot be read
 void write_whole(const std::string& path, std::string_view text);  // pipes and devices are written directly
 // Follows symbolic links to a file. Throws Failure if it is a folder, a device or a pipe, which are never replaced.
 std::string file_to_write(const std::string& path);

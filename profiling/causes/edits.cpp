@@ -10,6 +10,7 @@
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/statistics.h"
+#include "profiling/base/text.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {
@@ -21,21 +22,16 @@ constexpr int64_t kUsualCall = 3000;    // ns of a call that only begins work, w
 constexpr size_t kFewestTimes = 8;           // times of a kind
 constexpr double kLargeCopy = 1 << 20;  // bytes
 
-std::string trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\n"), last = text.find_last_not_of(" \t\n");
-  return first == text.npos ? std::string() : std::string(text.substr(first, last - first + 1));
-}
-
 // The text behind `word` and a space; nullopt if it begins with something else. Upper and lower case are the same.
 std::optional<std::string> after(const std::string& text, std::string_view word) {
   if (!matches(word, text.substr(0, word.size()))) return std::nullopt;
   if (text.size() > word.size() && text[word.size()] != ' ') return std::nullopt;
-  return trimmed(std::string_view(text).substr(word.size()));
+  return std::string(trimmed(std::string_view(text).substr(word.size())));
 }
 
-std::optional<double> number(std::string text) {
-  if (text.ends_with("×")) text.resize(text.size() - std::string_view("×").size());
-  if (text.ends_with("x")) text.pop_back();
+std::optional<double> number(std::string_view text) {
+  if (text.ends_with("×")) text.remove_suffix(std::string_view("×").size());
+  if (text.ends_with("x")) text.remove_suffix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) ? std::optional(value) : std::nullopt;
@@ -68,8 +64,8 @@ class Parser {
       if (const auto name = after(edit_.text, word)) return of_name(EditKind::NoWaits, *name);
     if (const auto name = after(edit_.text, "fuse")) return of_name(EditKind::FusedWithNext, *name);
     if (const auto rank = after(edit_.text, "rank")) return of_rank(*rank);
-    if (const auto count = edit_.text.ends_with(" ranks") ? number(trimmed(edit_.text.substr(0, edit_.text.size() - 6))) : std::nullopt) return of_ranks(*count);
-    if (edit_.text.ends_with(" gone")) return of_name(EditKind::Gone, trimmed(edit_.text.substr(0, edit_.text.size() - 5)));
+    if (const auto count = edit_.text.ends_with(" ranks") ? number(trimmed(std::string_view(edit_.text).substr(0, edit_.text.size() - 6))) : std::nullopt) return of_ranks(*count);
+    if (edit_.text.ends_with(" gone")) return of_name(EditKind::Gone, trimmed(std::string_view(edit_.text).substr(0, edit_.text.size() - 5)));
     return of_factor();
   }
 
@@ -78,7 +74,7 @@ class Parser {
     edit_.kind = kind;
     return edit_;
   }
-  Edit of_name(EditKind kind, const std::string& name) {
+  Edit of_name(EditKind kind, std::string_view name) {
     if (name.empty()) refuse("it names nothing");
     edit_.name = name;
     return of_kind(kind);
@@ -86,7 +82,7 @@ class Parser {
   Edit of_rank(const std::string& rest) {
     const size_t space = std::min(rest.find(' '), rest.size());
     const auto rank = number(rest.substr(0, space));
-    if (!rank || *rank < 0 || *rank != std::floor(*rank) || *rank > 1e6 || trimmed(rest.substr(space)) != "on time") refuse("expected \"rank N on time\"");
+    if (!rank || *rank < 0 || *rank != std::floor(*rank) || *rank > 1e6 || trimmed(std::string_view(rest).substr(space)) != "on time") refuse("expected \"rank N on time\"");
     edit_.rank = static_cast<int>(*rank);
     return of_kind(EditKind::RankOnTime);
   }
@@ -139,7 +135,7 @@ std::vector<Edit> parse_edits(const std::string& text) {
   std::vector<Edit> edits;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(';', begin), text.size());
-    if (std::string one = trimmed(std::string_view(text).substr(begin, end - begin)); !one.empty()) edits.push_back(Parser(edits.size() + 1, std::move(one)).parse());
+    if (std::string one(trimmed(std::string_view(text).substr(begin, end - begin))); !one.empty()) edits.push_back(Parser(edits.size() + 1, std::move(one)).parse());
     begin = end + 1;
   }
   if (edits.empty()) throw Failure(std::string("There is no edit. Write one of: ") + kEditForms + ".");

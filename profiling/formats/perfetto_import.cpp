@@ -1,13 +1,13 @@
 #include "profiling/formats/trace_formats.h"
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "profiling/base/budget.h"
 #include "profiling/base/byte_reader.h"
+#include "profiling/base/whole_file.h"
 #include "profiling/formats/chrome_handler.h"
 
 namespace ws::prof {
@@ -142,9 +142,7 @@ RunData parse_perfetto(std::string_view bytes, const std::string& name) {
 RunData import_perfetto(const std::string& path) {
   if (!std::filesystem::is_regular_file(path)) throw Failure("There is no file " + path + ".");
   Budget().take(std::filesystem::file_size(path));
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  RunData run = parse_perfetto(bytes, path);
+  RunData run = parse_perfetto(whole_text(path), path);
   if (run.summary.name.empty()) run.summary.name = std::filesystem::path(path).filename().string();
   return run;
 }

@@ -11,6 +11,7 @@
 
 #include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 
 namespace ws::prof {
 
@@ -54,8 +55,7 @@ std::vector<std::string> fields_of(std::string_view line) {
 }
 
 std::optional<double> number_of_field(std::string_view text) {
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  text = trimmed(text);
   double value = 0;
   const bool good = std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
   return good ? std::optional(value) : std::nullopt;

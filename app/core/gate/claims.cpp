@@ -386,9 +386,7 @@ class ClaimParser {
     int open = 1;
     for (; at_ < text_.size() && open > 0; ++at_) open += text_[at_] == '(' ? 1 : text_[at_] == ')' ? -1 : 0;
     if (open > 0) refuse("expected )");
-    std::string argument = text_.substr(first, at_ - first - 1);
-    argument.erase(0, argument.find_first_not_of(' ') == argument.npos ? argument.size() : argument.find_first_not_of(' '));
-    argument.erase(argument.find_last_not_of(' ') + 1);
+    const std::string argument(trimmed(std::string_view(text_).substr(first, at_ - first - 1)));
     if (argument.empty()) at_ = first, refuse("expected a name");
     return function_(name, argument);
   }

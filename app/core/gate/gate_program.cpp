@@ -78,13 +78,6 @@ double last_figure(const std::string& output, const std::regex& figure) {
   return value;
 }
 
-std::string last_line(const std::string& output) {
-  const size_t end = output.find_last_not_of(" \n\r");
-  if (end == output.npos) return {};
-  const size_t begin = output.rfind('\n', end);
-  return output.substr(begin == output.npos ? 0 : begin + 1, end - (begin == output.npos ? 0 : begin + 1) + 1);
-}
-
 // Reads until the program closes its output or the time is over.
 bool ran_to_its_end(Process& process, double timeout_s, std::string& output) {
   constexpr size_t kMostOutput = size_t{16} << 20;
@@ -129,7 +122,7 @@ GateMeasurement run_program(const GateProgram& program) {
   const ProcessorTime after = processor_time();
   if (after.all > before.all) result.others = std::max(0.0, (after.busy - before.busy - (children_ticks() - own_before)) / (after.all - before.all));
   if (status != 0) {
-    const std::string line = last_line(output);
+    const std::string line(last_line(output));
     result.failure = "it ended with status " + std::to_string(status) + (line.empty() ? "." : ": " + line);
     return result;
   }

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "engine/devices/device_workloads.h"
 #include "engine/lab/lab.h"
+#include "profiling/base/whole_file.h"
 #include "profiling/collectors/collector.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/trace/batch_codec.h"
@@ -77,8 +77,7 @@ std::string first_call_order(const std::string& file, int64_t origin_ns) {
 }
 
 std::vector<prof::TraceBatch> take_first_calls(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string all(std::istreambuf_iterator<char>(in), {});
+  const std::string all = prof::whole_text(file);
   std::error_code none;
   std::filesystem::remove(file, none);
   std::vector<prof::TraceBatch> batches;

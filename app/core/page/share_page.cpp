@@ -1,13 +1,11 @@
 #include "app/core/page/share_page.h"
 
-#include <fstream>
-#include <sstream>
-
 #include "app/core/page/page_parts.h"
 #include "profiling/base/digest.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/packed_file.h"
 #include "profiling/base/paths.h"
+#include "profiling/base/whole_file.h"
 #include "profiling/formats/join_ranks.h"
 
 namespace ws::app {
@@ -18,11 +16,9 @@ constexpr const char* kScripts[] = {"data.js", "view.js", "tables.js", "timeline
 
 std::string asset(const std::string& name) {
   const std::string path = (resources_folder() / "page" / name).string();
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || text.str().empty()) throw Failure(path + " cannot be read: it belongs to this program. Install Warpsight again.");
-  return text.str();
+  std::string text = prof::whole_text(path);
+  if (text.empty()) throw Failure(path + " cannot be read: it belongs to this program. Install Warpsight again.");
+  return text;
 }
 
 std::string script_text() {

@@ -6,6 +6,7 @@
 #include "app/core/proofs/proof.h"
 #include "app/core/runs/recorded_once.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
@@ -25,7 +26,7 @@ std::vector<std::string> parts_of(const std::string& switches) {
   std::vector<std::string> parts;
   std::istringstream in(switches);
   for (std::string part; std::getline(in, part, ';');)
-    if (const size_t first = part.find_first_not_of(' '); first != part.npos) parts.push_back(part.substr(first, part.find_last_not_of(' ') - first + 1));
+    if (const std::string_view name = trimmed(part); !name.empty()) parts.emplace_back(name);
   return parts;
 }
 

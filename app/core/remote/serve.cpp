@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
@@ -34,6 +33,7 @@
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
 #include "profiling/base/version.h"
+#include "profiling/base/whole_file.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/sqlite.h"
 
@@ -68,18 +68,6 @@ std::string path_in(const std::string& runs, const std::string& name) {
   return runs + "/" + name;
 }
 
-double all_memory_bytes() {
-  std::ifstream in("/proc/meminfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("MemTotal:")) return std::strtod(line.c_str() + 9, nullptr) * 1024;
-  return 0;
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 json hello(const std::string& runs) {
   json machine = machine_json();
   std::array<char, 256> host{};
@@ -90,7 +78,7 @@ json hello(const std::string& runs) {
           {"host", host.data()},
           {"machine", machine},
           {"why_no_gpu", device_info().cuda ? "" : device_info().why_not},
-          {"memory_bytes", all_memory_bytes()},
+          {"memory_bytes", static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))},
           {"free_disk_bytes", static_cast<double>(fs::space(runs, none).available)},
           {"folder", runs}};
 }
@@ -135,7 +123,7 @@ json jobs_of(const std::string& runs) {
     const std::string name = entry.path().filename().string();
     if (!is_plain_name(name) || jobs.size() >= kMostRuns) continue;
     const JobFolder job(runs, name);
-    if (job.running()) jobs.push_back({{"run", name}, {"job", parse_json_or_null(text_of(job.file("job.json")))}});
+    if (job.running()) jobs.push_back({{"run", name}, {"job", parse_json_or_null(prof::whole_text(job.file("job.json")))}});
   }
   std::sort(jobs.begin(), jobs.end(), [](const json& a, const json& b) { return a["run"] < b["run"]; });
   return jobs;
@@ -162,7 +150,7 @@ bool append_output(const std::optional<std::string>& more, std::string& text) {
 }
 
 // Runs a command of this program and returns its output.
-json output_of(std::vector<std::string> words) {
+json answer_of(std::vector<std::string> words) {
   words.insert(words.begin(), program_file().string());
   PipeProcess command(words);
   std::string text, errors;
@@ -327,7 +315,7 @@ class Server {
     std::vector<std::string> words{command};
     for (const JsonInput& word : in.at("options").items()) words.push_back(word.text());
     words.insert(words.end(), {"--", path_in(runs_, in.required("file").text())});
-    return later(number, [words] { return output_of(words); });
+    return later(number, [words] { return answer_of(words); });
   }
 
   // Runs the work on another thread while the connection continues, a few at a time.

@@ -3,11 +3,12 @@
 #include <cctype>
 
 #include "profiling/base/safe_text.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
 
-constexpr std::string_view kPrefix = "ws1:";
+constexpr std::string_view kPrefix = "ws1:", kAround = " \t\r\n'\"";  // kAround: what may stand around it in a letter
 constexpr size_t kMostBytes = 64 << 10;
 
 // Letters of an address: a mail program or a shell in single quotes leaves these letters as they are.
@@ -39,11 +40,6 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n'\""), end = text.find_last_not_of(" \t\r\n'\"");
-  return begin == std::string_view::npos ? std::string_view() : text.substr(begin, end - begin + 1);
-}
-
 }  // namespace
 
 std::string spec_line(const RunSpec& spec) {
@@ -55,10 +51,10 @@ std::string spec_line(const RunSpec& spec) {
   return line;
 }
 
-bool is_spec_line(std::string_view text) { return trimmed(text).starts_with(kPrefix); }
+bool is_spec_line(std::string_view text) { return trimmed(text, kAround).starts_with(kPrefix); }
 
 RunSpec spec_of_line(std::string_view line) {
-  line = trimmed(line);
+  line = trimmed(line, kAround);
   if (!line.starts_with(kPrefix)) throw SpecError("A line with choices begins with ws1: and this one does not.");
   if (line.size() > kMostBytes) throw SpecError("The line with choices is too long.");
   RunSpec spec;

@@ -19,6 +19,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
+#include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
 #include "engine/train/trainer.h"
 #include "profiling/base/clock.h"
@@ -69,14 +70,6 @@ Output run_program(const std::vector<std::string>& command, const std::atomic<bo
   all.text += line;
   all.status = process.wait();
   return all;
-}
-
-std::string last_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::string line, last;
-  while (std::getline(lines, line))
-    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
-  return last;
 }
 
 fs::path shipped_script(const fs::path& name) { return resources_folder() / "torch" / name; }
@@ -257,7 +250,7 @@ TorchTools find_torch(const std::string& python, const std::string& program) {
   try {
     const Output said = run_program(
         {tools.python, "-c", "import torch; print('torch', torch.__version__, torch.cuda.is_available())"}, never, {});
-    std::istringstream words(last_line(said.text));
+    std::istringstream words{std::string(last_line(said.text))};
     std::string word, cuda;
     words >> word >> tools.version >> cuda;
     if (said.status != 0 || word != "torch")
@@ -359,7 +352,7 @@ void run_torch(const TorchRequest& request, const TorchTools& tools, const std::
   if (cancel) throw Failure("Stopped: PyTorch's run is not kept.");
   if (result.status != 0)
     throw Failure("PyTorch's run failed (exit status " + std::to_string(result.status) +
-                  "): " + last_line(result.text));
+                  "): " + std::string(last_line(result.text)));
   merge_torch_run(request, (place.path() / "out").string(), recorded, found);
 }
 
@@ -392,7 +385,7 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
   const Output result = run_program(command, cancel, said);
   std::error_code none;
   if (cancel && !fs::exists(out, none)) throw Failure("Stopped before PyTorch measured a point.");
-  if (result.status != 0) throw Failure("PyTorch's sweep failed: " + last_line(result.text));
+  if (result.status != 0) throw Failure("PyTorch's sweep failed: " + std::string(last_line(result.text)));
   lab::LabResult measured = lab::lab_result_from_json(read_output(out));
   std::string missing;  // requested ways that the script does not have
   for (const lab::Way way : spec.ways)

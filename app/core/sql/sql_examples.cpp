@@ -1,10 +1,9 @@
 #include "app/core/sql/sql_examples.h"
 
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "profiling/base/paths.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::app {
 namespace {
@@ -46,10 +45,7 @@ std::vector<SqlExample> sql_examples(std::string_view manual) {
 }
 
 const std::vector<SqlExample>& shipped_sql_examples() {
-  static const std::vector<SqlExample> all = [] {
-    std::ifstream file(resources_folder() / "docs" / "sql.md");
-    return sql_examples(std::string(std::istreambuf_iterator<char>(file), {}));
-  }();
+  static const std::vector<SqlExample> all = sql_examples(prof::whole_text(resources_folder() / "docs" / "sql.md"));
   return all;
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -28,18 +26,6 @@ std::string request_of(const KernelContract& contract, int compute) {
   std::string text = "compute " + std::to_string(compute) + "\n";
   for (const Operand& o : contract.operands) text += "operand " + o.name + " " + triton_type(o.type) + "\n";
   for (const NamedConstant& c : constants_of(contract)) text += "constant " + c.name + " " + c.value + "\n";
-  return text;
-}
-
-// All that it prints.
-std::string run(const std::vector<std::string>& command) {
-  Process process(command, Process::Output::CapturedWithErrors);
-  std::string text;
-  while (const auto more = process.output(kMostMs)) {
-    if (more->empty()) process.signal(9);
-    text += *more;
-  }
-  process.wait();
   return text;
 }
 
@@ -162,11 +148,11 @@ KernelBuild build_triton(const KernelContract& contract, const OwnKernelSource& 
   const std::string name = std::filesystem::absolute(source.file).string();
   KernelBuild build;
   KernelFacts launch;
-  read_answer(run({python && *python ? python : "python3", (resources_folder() / "triton" / "compile_kernel.py").string(), file("kernel.py"), name, file("request"), file("code")}),
+  read_answer(output_of({python && *python ? python : "python3", (resources_folder() / "triton" / "compile_kernel.py").string(), file("kernel.py"), name, file("request"), file("code")}, kMostMs).text,
               build, launch);
   if (!build.notes.empty()) return build;
-  std::ifstream code(file("code"), std::ios::binary);
-  build.code.assign(std::istreambuf_iterator<char>(code), {});
+  const std::string code = prof::whole_text(file("code"));
+  build.code.assign(code.begin(), code.end());
   build.facts = facts_of(build.code, compute, build.entry);
   if (!build.facts) return {.notes = {{0, true, {}, "Triton made no machine code"}}};
   build.facts->blocks = launch.blocks, build.facts->threads = launch.threads, build.facts->dynamic_bytes = launch.dynamic_bytes;

@@ -11,6 +11,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/process.h"
 #include "profiling/base/temporary_folder.h"
+#include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::prof {
@@ -19,11 +20,6 @@ namespace {
 
 constexpr int kMostMs = 60'000;
 constexpr const char* kNotInstalled = "No disassembler: install nvdisasm of the CUDA toolkit, or add its folder to PATH, to see the instructions.";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r"), last = text.find_last_not_of(" \t\r");
-  return first == text.npos ? std::string_view() : text.substr(first, last - first + 1);
-}
 
 // Empty: it is not installed.
 std::string disassembler() {
@@ -45,13 +41,8 @@ std::optional<std::string> printed_by(std::vector<std::string> command, std::str
   const std::string file = (folder.path() / "code").string();
   write_whole(file, code);
   command.push_back(file);
-  Process process(command, Process::Output::CapturedWithErrors);
-  std::string text;
-  while (const auto more = process.output(kMostMs)) {
-    if (more->empty()) process.signal(9);  // it printed nothing for so long
-    text += *more;
-  }
-  return process.wait() == 0 ? std::optional(text) : std::nullopt;
+  CommandOutput all = output_of(command, kMostMs);
+  return all.status == 0 ? std::optional(std::move(all.text)) : std::nullopt;
 }
 
 // "//## File "/home/my.cu", line 12 inlined at …": the innermost place.

@@ -53,9 +53,66 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
+class Pipe {
+ public:
+  Pipe() = default;
+  ~Pipe() {
+    for (const int end : ends_)
+      if (end >= 0) close(end);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  void make() {
+    if (pipe2(ends_, O_CLOEXEC) != 0) throw Failure(std::string("No pipe could be made: ") + std::strerror(errno) + ".");
+  }
+  int end(int which) const { return ends_[which]; }
+  int keep(int which) { return std::exchange(ends_[which], -1); }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+// What a new process begins with.
+class Spawn {
+ public:
+  Spawn() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+  }
+  ~Spawn() {
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  Spawn(const Spawn&) = delete;
+  Spawn& operator=(const Spawn&) = delete;
+  void descriptor(int ours, int its) {
+    if (ours >= 0) posix_spawn_file_actions_adddup2(&actions, ours, its);
+  }
+  void block(int signal) {
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, signal);
+    posix_spawnattr_setsigmask(&attributes, &blocked);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  }
+  // In its own session, without a terminal. It keeps no files of a program that becomes a job, and none of its signal handlers.
+  void detach() {
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+};
+
 }  // namespace
 
-Process::Process(const std::vector<std::string>& command, Output output, const Environment& more, const Place& place) {
+Process::Process(const std::vector<std::string>& command, Output output, const Environment& more, const ProcessPlace& place) {
   if (std::error_code none; !place.folder.empty() && !std::filesystem::is_directory(place.folder, none))
     throw Failure(command[0] + " cannot be started: there is no folder " + place.folder + ".");
   std::vector<std::string> words = command, settings;
@@ -64,31 +121,37 @@ Process::Process(const std::vector<std::string>& command, Output output, const E
     if (!more.contains(entry.substr(0, entry.find('=')))) settings.push_back(entry);
   }
   for (const auto& [key, value] : more) settings.push_back(key + "=" + value);
-  int ends[2] = {-1, -1};
-  if (output != Output::Ours && pipe2(ends, O_CLOEXEC) != 0)
-    throw Failure("No pipe could be made for " + command[0] + ".");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (output != Output::Ours) posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  if (output == Output::CapturedWithErrors) posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  const bool talks = output == Output::Talks;
+  Pipe in, out, errors;
+  if (output != Output::Ours) out.make();
+  if (talks) in.make(), errors.make();
+  Spawn spawn;
+  spawn.descriptor(in.end(0), STDIN_FILENO);
+  spawn.descriptor(out.end(1), STDOUT_FILENO);
+  spawn.descriptor(output == Output::CapturedWithErrors ? out.end(1) : errors.end(1), STDERR_FILENO);
+  if (talks) spawn.block(SIGINT);
   if (!place.output.empty()) {
     constexpr int kAdd = O_WRONLY | O_CREAT | O_APPEND;
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, place.output.c_str(), kAdd, 0600);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawn_file_actions_addopen(&spawn.actions, STDOUT_FILENO, place.output.c_str(), kAdd, 0600);
+    posix_spawn_file_actions_adddup2(&spawn.actions, STDOUT_FILENO, STDERR_FILENO);
   }
-  if (!place.folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, place.folder.c_str());
+  if (place.detached) spawn.detach();
+  if (!place.folder.empty()) posix_spawn_file_actions_addchdir_np(&spawn.actions, place.folder.c_str());
   const int error =
-      posix_spawnp(&child_, words[0].c_str(), &actions, nullptr, pointers(words).data(), pointers(settings).data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (ends[1] >= 0) close(ends[1]);
-  out_ = ends[0];
-  if (error == 0) return;
-  if (out_ >= 0) close(out_);
-  throw Failure(command[0] + " cannot be started: " + std::strerror(error) + ".");
+      posix_spawnp(&child_, words[0].c_str(), &spawn.actions, &spawn.attributes, pointers(words).data(), pointers(settings).data());
+  if (error != 0) throw Failure(command[0] + " cannot be started: " + std::strerror(error) + ".");
+  in_ = in.keep(1), out_ = out.keep(0), errors_ = errors.keep(0);
+  if (!talks) return;
+  for (const int end : {in_, out_, errors_}) fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK);
 }
 
 Process::~Process() {
-  if (out_ >= 0) close(out_);
+  for (const int end : {in_, out_, errors_})
+    if (end >= 0) close(end);
+}
+
+void Process::close_input() {
+  if (in_ >= 0) close(std::exchange(in_, -1));
 }
 
 std::optional<std::string> Process::output(int most_ms) {
@@ -127,6 +190,17 @@ int Process::wait() {
 
 void Process::signal(int number) {
   if (!status_) kill(child_, number);
+}
+
+CommandOutput output_of(const std::vector<std::string>& command, int silent_ms, Process::Output output, const Process::Environment& more) {
+  Process process(command, output, more);
+  CommandOutput all;
+  while (const auto part = process.output(silent_ms > 0 ? silent_ms : 1000)) {
+    if (part->empty() && silent_ms > 0) process.signal(SIGKILL);
+    all.text += *part;
+  }
+  all.status = process.wait();
+  return all;
 }
 
 OtherProcess::OtherProcess(std::string mark) : mark_(std::move(mark)) {

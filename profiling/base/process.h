@@ -9,19 +9,23 @@
 
 namespace ws {
 
+// Where a process works, beside its streams.
+struct ProcessPlace {
+  std::string folder;  // it starts there; empty: in ours
+  std::string output;  // file to which it adds what it prints; empty: as Output says
+  bool detached = false;  // in a session of its own: it goes on when our terminal closes
+};
+
 class Process {
  public:
-  enum class Output { Ours, Captured, CapturedWithErrors };  // where it writes to; output() returns all but Ours
+  // Where it writes to. output() returns what is captured. Talks: also its input and its errors are pipes, which never make us
+  // wait; Ctrl+C does not reach it.
+  enum class Output { Ours, Captured, CapturedWithErrors, Talks };
   using Environment = std::map<std::string, std::string>;
-
-  struct Place {
-    std::string folder;  // it starts there; empty: in ours
-    std::string output;  // file to which it adds what it prints; empty: as Output says
-  };
 
   // Looks for command[0] in PATH. `more` adds to our environment or overrides it. Throws Failure.
   explicit Process(const std::vector<std::string>& command, Output output = Output::Ours, const Environment& more = {},
-                   const Place& place = {});
+                   const ProcessPlace& place = {});
   ~Process();  // neither ends the program nor waits for it
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -34,13 +38,27 @@ class Process {
   int ended_by() const { return ended_by_; }  // the signal that ended it; 0: none
   pid_t id() const { return child_; }
   void signal(int number);                    // does nothing once it has ended
+  // Our ends of the pipes of a process that talks.
+  int input_end() const { return in_; }
+  int output_end() const { return out_; }
+  int errors_end() const { return errors_; }
+  void close_input();
 
  private:
   pid_t child_ = 0;
-  int out_ = -1;
+  int in_ = -1, out_ = -1, errors_ = -1;
   std::optional<int> status_;
   int ended_by_ = 0;
 };
+
+struct CommandOutput {
+  std::string text;
+  int status = 0;
+};
+// Runs a command to its end and returns all that it printed. Kills it if it prints nothing for `silent_ms`; 0: never. Throws Failure if
+// it cannot be started.
+CommandOutput output_of(const std::vector<std::string>& command, int silent_ms = 0, Process::Output output = Process::Output::CapturedWithErrors,
+                        const Process::Environment& more = {});
 
 // A process that somebody else started.
 class OtherProcess {

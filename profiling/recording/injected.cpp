@@ -105,11 +105,7 @@ CollectorOptions collector_options() {
 
 // Asks the server to make this process a job. Its children belong to the same job: they get the same variables.
 void become_job(const std::string& server) {
-  Process starter({server, "follow", std::to_string(getpid())}, Process::Output::Captured);
-  std::string answer;
-  while (const auto more = starter.output(1000)) answer += *more;
-  starter.wait();
-  std::istringstream lines(answer);
+  std::istringstream lines(output_of({server, "follow", std::to_string(getpid())}, 0, Process::Output::Captured).text);
   for (const char* variable : {kRecordFile, kRecordFollower, kRecordName, kRecordCommand})
     if (std::string value; std::getline(lines, value)) setenv(variable, value.c_str(), 1);
 }

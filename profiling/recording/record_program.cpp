@@ -222,7 +222,7 @@ RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const 
   environment[kRecordCommand] =
       options.keep_command ? nlohmann::json(without_secrets(command)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : kNoCommand;
   if (options.prompt_output && !std::getenv("PYTHONUNBUFFERED")) environment["PYTHONUNBUFFERED"] = "1";
-  impl_->child.emplace(command, Process::Output::Ours, environment, Process::Place{options.folder, options.output});
+  impl_->child.emplace(command, Process::Output::Ours, environment, ProcessPlace{options.folder, options.output});
 }
 
 RecordedProgram::RecordedProgram(const std::string& mark, const std::string& out_path) {
@@ -245,7 +245,6 @@ RecordedProgram::~RecordedProgram() {
 TraceBatch RecordedProgram::take() { return impl_->follower.take(); }
 LiveCurves RecordedProgram::take_curves() { return impl_->follower.take_curves(); }
 FollowStatus RecordedProgram::status() const { return impl_->follower.status(); }
-const std::string& RecordedProgram::path() const { return impl_->path; }
 const std::string& RecordedProgram::follower() const { return impl_->follower.address(); }
 bool RecordedProgram::recorded() const { return !impl_->files(true).empty(); }
 bool RecordedProgram::began() const { return fs::exists(impl_->path); }

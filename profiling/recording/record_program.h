@@ -45,9 +45,8 @@ class RecordedProgram {
   void terminate();       // as a scheduler or kill does
   bool began() const;     // true if the program started CUDA or ran Python: it made the file, maybe without content
   bool recorded() const;  // true if there is a run file of it with content
-  const std::string& path() const;
   const std::string& follower() const;  // its processes connect here
-  // Files of all its processes that were recorded, path() first. Each process writes its own file.
+  // Files of all its processes that were recorded, the first one first. Each process writes its own file.
   std::vector<std::string> paths() const;
   // Other files that somebody moved to such names meanwhile. They are neither read nor changed.
   std::vector<std::string> foreign() const;

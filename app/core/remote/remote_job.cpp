@@ -2,16 +2,13 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/file.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -343,43 +340,17 @@ const std::map<std::string, Work> kWorkOf{{"train", train_job},
                                           {"lab", lab_job},
                                           {"torch", torch_job}};
 
-// Starts the job in its own session, without a terminal. Its output goes to the log.
-pid_t spawn_job(const JobFolder& job) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, job.file("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);  // files of a program that becomes a job
-  posix_spawnattr_t how;
-  posix_spawnattr_init(&how);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&how, &none);
-  posix_spawnattr_setsigdefault(&how, &all);
-  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::string words[] = {program_file().string(), "job", job.path()};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  pid_t child = 0;
-  const int error = posix_spawn(&child, arguments[0], &actions, &how, arguments, environ);
-  posix_spawnattr_destroy(&how);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw Failure(job.name() + " cannot be started: " + std::strerror(error) + ".");
-  return child;
-}
-
 bool has_begun(const JobFolder& job) {
   std::error_code none;
   return job.running() || fs::exists(job.file("news"), none);
 }
 
-// Waits until the job owns its folder or has ended.
-void wait_until_begun(const JobFolder& job, pid_t child) {
+// Starts the job, whose output goes to the log, and waits until it owns its folder or has ended.
+void begin_job(const JobFolder& job) {
+  Process child({program_file().string(), "job", job.path()}, Process::Output::Ours, {}, {.folder = {}, .output = job.file("log"), .detached = true});
   constexpr int kMostWaits = 4000;
   for (int i = 0; i < kMostWaits && !job.running(); ++i) {
-    if (kill(child, 0) != 0 && errno == ESRCH) break;
-    if (waitpid(child, nullptr, WNOHANG) == child) break;
+    if (child.wait(0)) break;
     usleep(5000);
   }
   if (!has_begun(job)) throw Failure(job.name() + " did not start; see " + job.file("log"));
@@ -427,7 +398,7 @@ void start_job(const JobFolder& job, const json& what) {
   forget_old_traces(job.runs());
   try {
     prof::write_whole(job.file("job.json"), what.dump(-1, ' ', false, json::error_handler_t::replace));
-    wait_until_begun(job, spawn_job(job));
+    begin_job(job);
   } catch (...) {
     fs::remove_all(job.path(), error);
     throw;

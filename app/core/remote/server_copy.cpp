@@ -44,33 +44,14 @@ d=$(dirname "$(readlink -f "$0")")/..
 LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$d/lib" exec "$d/program/warpsight" "$@"
 )sh";
 
-struct CommandOutput {
-  std::string text;
-  int status;
-};
-
-CommandOutput run_command(const std::vector<std::string>& command) {
-  Process process(command, Process::Output::CapturedWithErrors);
-  std::string text;
-  while (const auto more = process.output(1000)) text += *more;
-  return {text, process.wait()};
-}
-
 [[noreturn]] void refuse(const RemoteAddress& to, const std::string& why) { throw Failure(to.place() + ": " + why); }
-
-std::string last_words(const std::string& text) {
-  std::string last, line;
-  for (std::istringstream in(text); std::getline(in, line);)
-    if (!line.empty()) last = line;
-  return printable(last);
-}
 
 }  // namespace
 
 ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::move(to)) {
   if (!to_.pipe.empty()) throw Failure("A copy goes to ssh://user@host only.");
-  const CommandOutput seen = run_command(to_.ssh(std::string("sh -c ") + shell_quoted(kLook)));
-  if (seen.text.find("warpsight end") == seen.text.npos) refuse(to_, "it cannot be read: " + last_words(seen.text));
+  const CommandOutput seen = output_of(to_.ssh(std::string("sh -c ") + shell_quoted(kLook)));
+  if (seen.text.find("warpsight end") == seen.text.npos) refuse(to_, "it cannot be read: " + printable(last_line(seen.text)));
   std::vector<std::string> known;
   double free_kib = 0;
   std::string kind, line;
@@ -114,7 +95,7 @@ void ServerCopy::add(const std::string& from, const std::string& to) {
 // Parses lines such as "libz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x…)".
 void ServerCopy::add_libraries(const std::vector<std::string>& known_there) {
   std::string line;
-  for (std::istringstream in(run_command({"ldd", files_.front().from}).text); std::getline(in, line);) {
+  for (std::istringstream in(output_of({"ldd", files_.front().from}).text); std::getline(in, line);) {
     std::istringstream words(line);
     std::string name, arrow, path;
     words >> name >> arrow >> path;
@@ -152,8 +133,8 @@ void ServerCopy::copy() const {
   take.replace(take.find("COPY"), 4, shell_quoted(copy_folder()));
   std::string line = "cd " + shell_quoted(stage.path().string()) + " && find -L . -type f ! -name MANIFEST | xargs -d '\\n' sha256sum > MANIFEST && tar -chf - . |";
   for (const std::string& word : to_.ssh("sh -c " + shell_quoted(take))) line += " " + shell_quoted(word);
-  const CommandOutput done = run_command({"sh", "-c", line});
-  if (done.text.find("warpsight end") == done.text.npos) refuse(to_, "the copy did not succeed: " + last_words(done.text));
+  const CommandOutput done = output_of({"sh", "-c", line});
+  if (done.text.find("warpsight end") == done.text.npos) refuse(to_, "the copy did not succeed: " + printable(last_line(done.text)));
 }
 
 }  // namespace ws::app

@@ -64,10 +64,7 @@ FirstCall ask_child(const LabSpec& spec, int64_t size, const std::string& trace)
   job["sizes"] = {size};
   Process::Environment settings{{kVariable, job.dump()}};
   if (!trace.empty()) settings[kChildTrace] = trace;
-  Process child({program_file()}, Process::Output::Captured, settings);
-  std::string answer;
-  while (const auto piece = child.output(1000)) answer += *piece;
-  child.wait();
+  const std::string answer = output_of({program_file()}, 0, Process::Output::Captured, settings).text;
   if (answer.starts_with(kNo))
     throw Failure("first call: " + answer.substr(kNo.size(), answer.find('\n') - kNo.size()));
   FirstCall out;

@@ -277,15 +277,19 @@ class Builder {
     return n.kind == NodeKind::Wait || (n.kind == NodeKind::Free && trace_.name(n.name).find("Async") == std::string::npos);
   }
 
+  bool waits_for_event(const CauseNode& n) const { return trace_.name(n.name).find("EventSynchronize") != std::string::npos; }
+
   // The median time of calls by name that found the GPU idle, and of all launches.
   void find_own_times() {
     std::unordered_map<uint32_t, std::vector<int64_t>> quick, all;
+    std::vector<int64_t> launches;
     for (const CauseNode& n : graph_.nodes) {
-      if (n.kind == NodeKind::Launch) all[static_cast<uint32_t>(n.name)].push_back(n.measured_ns);
+      if (n.kind == NodeKind::Launch) all[static_cast<uint32_t>(n.name)].push_back(n.measured_ns), launches.push_back(n.measured_ns);
       if (waits_for_all(n) && !gpu_ended_during(n)) quick[static_cast<uint32_t>(n.name)].push_back(n.measured_ns);
     }
     for (auto& [name, times] : quick) own_time_[name] = middle_value(times);
     for (auto& [name, times] : all) own_time_[name] = middle_value(times);
+    if (!launches.empty()) launch_ns_ = middle_value(launches);
   }
 
   bool gpu_ended_during(const CauseNode& call) const {
@@ -331,6 +335,8 @@ class Builder {
     CauseNode& call = graph_.nodes[at];
     const uint32_t last = *std::ranges::max_element(awaited, {}, [this](uint32_t x) { return node(x).end(); });
     const bool waited = node(last).end() > call.start;
+    // An event that had happened stands for older work. To ask for it takes less than a launch.
+    if (waits_for_event(call) && (!waited || call.measured_ns < std::max(2 * own, launch_ns_))) return;
     if (waited) call.work_ns = std::min(own, call.measured_ns);
     for (const uint32_t one : awaited) {
       const int64_t seen = call.end() - node(one).end();
@@ -451,6 +457,7 @@ class Builder {
   std::vector<Row> rows_;
   std::unordered_map<uint64_t, uint32_t> calls_;  // node of the call, by rank and correlation
   std::unordered_map<uint32_t, int64_t> usual_start_, own_time_;  // by name
+  int64_t launch_ns_ = 0;                                         // median of all launches
   int64_t usual_gap_[2] = {kUsualGap, kUsualGap};
   std::vector<PendingEdge> pending_;
   std::vector<Candidate> causes_;

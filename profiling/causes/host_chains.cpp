@@ -26,14 +26,17 @@ std::string thread_of_row(std::string_view row) {
 
 using Nodes = std::vector<CauseNode>;
 
-NodeKind kind_of_call(const Span& span) {
+// cudaStreamWaitEvent and cudaEventQuery belong to synchronisation, but the host goes on at once.
+bool blocks(std::string_view call) { return call.find("WaitEvent") == call.npos && call.find("EventQuery") == call.npos && call.find("StreamQuery") == call.npos; }
+
+NodeKind kind_of_call(const Span& span, std::string_view name) {
   switch (span.span_kind()) {
     case SpanKind::Alloc:
       return NodeKind::Allocation;
     case SpanKind::Free:
       return NodeKind::Free;
     case SpanKind::Sync:
-      return NodeKind::Wait;
+      return blocks(name) ? NodeKind::Wait : NodeKind::OtherCall;
     case SpanKind::GraphLaunch:
       return NodeKind::Launch;
     default:
@@ -45,7 +48,7 @@ NodeKind kind_of_call(const Span& span) {
     case Meaning::Copy:
       return NodeKind::CopyCall;
     case Meaning::Sync:
-      return NodeKind::Wait;
+      return blocks(name) ? NodeKind::Wait : NodeKind::OtherCall;
     case Meaning::Allocation:
       return NodeKind::Allocation;
     default:
@@ -137,7 +140,7 @@ class HostChains {
 
   CauseNode call_of(const Span& span, size_t track, int rank) const {
     CauseNode node = node_of(span, track, rank);
-    node.kind = kind_of_call(span);
+    node.kind = kind_of_call(span, trace_.name(span.name));
     if (waits_for_data(span)) node.kind = NodeKind::DataWait, node.meaning = Meaning::Idle;
     // Without a GPU, launches and copies are work like any other.
     else if (!gpu_ && !allocates(node.kind) && node.kind != NodeKind::Wait) node.kind = NodeKind::CpuOp;

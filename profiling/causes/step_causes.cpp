@@ -12,7 +12,7 @@
 namespace ws::prof {
 namespace {
 
-constexpr int64_t kGapOfOwnGraphs = -150;  // ns; seen on an H200
+constexpr int64_t kGapOfOwnGraphs = -300;  // ns from the end of a kernel to the next one, against kernels that were launched one by one; H200
 constexpr int kEventCallsOfOwnLoader = 5;  // two records and three waits: it has two blocks of pinned memory in turn
 
 std::vector<Span> steps_in(const Trace& trace, TimeRange window) {

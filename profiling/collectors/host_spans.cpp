@@ -176,7 +176,7 @@ const HostSpans::Call& HostSpans::call_of(uint32_t id, bool driver) {
   const std::string name = context_.call_name ? context_.call_name(driver, id) : "call " + std::to_string(id);
   const auto has = [&name](const char* word) { return name.find(word) != std::string::npos; };
   known.name = &context_.batch.name(name);
-  if (has("Synchronize") || has("WaitEvent")) {
+  if (has("Synchronize")) {
     known.kind = SpanKind::Sync, known.meaning = Meaning::Sync;
   } else if (has("GraphLaunch")) {
     known.kind = SpanKind::GraphLaunch, known.meaning = Meaning::Launch;

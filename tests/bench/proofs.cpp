@@ -1,5 +1,6 @@
 // Proofs over the choices that edits can say: every rung of a ladder from each slower rung, and random pairs of choices that
-// a fixed seed draws. A pair whose edits could change nothing does not count. proofs OUT.json [cpu|gpu] [random pairs] [rounds]
+// a fixed seed draws. A pair whose edits could change nothing does not count. Each proof has a process of its own, as CUPTI gets
+// slower in one that has recorded a hundred trainings. proofs OUT.json [cpu|gpu] [random pairs] [rounds]
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -9,6 +10,8 @@
 #include "app/core/proofs/proved_predictions.h"
 #include "app/core/runs/machine.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/process.h"
+#include "profiling/base/temporary_folder.h"
 
 namespace {
 
@@ -65,19 +68,33 @@ std::vector<Pair> random_pairs(bool gpu, size_t count) {
   return pairs;
 }
 
-ordered_json row_of(const Pair& pair, const data::Dataset& data, int rounds, std::vector<app::Proof>& proofs) {
+// proofs --one SPEC EDITS ROUNDS FILE
+int prove_one(const std::vector<std::string>& words) {
+  const RunSpec before = parse_spec(words[1]);
   try {
-    const app::Proof proof = app::prove(pair.before, pair.edits, data, {.seconds = 0.2, .rounds = rounds});
-    proofs.push_back(proof);
-    std::printf("%8.2f -> predicted %8.2f measured %8.2f  %+6.1f %%  %s\n", proof.before_us.value, proof.predicted_us.value, proof.after_us.value, 100 * proof.error(), pair.edits.c_str());
-    std::fflush(stdout);
-    ordered_json row = ordered_json::parse(app::to_json(proof));
-    row["spec"] = to_json(pair.before);
-    return row;
+    app::keep(app::prove(before, words[2], data::load(before.data), {.seconds = 0.2, .rounds = std::stoi(words[3])}), words[4]);
   } catch (const Failure& failure) {
-    std::printf("%s: %s\n", pair.edits.c_str(), failure.what());
-    return {{"edits", pair.edits}, {"failed", failure.what()}, {"spec", to_json(pair.before)}};
+    std::printf("%s", failure.what());
+    return 1;
   }
+  return 0;
+}
+
+ordered_json row_of(const Pair& pair, int rounds, std::vector<app::Proof>& proofs) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "proof.jsonl").string();
+  const CommandOutput done = output_of({"/proc/self/exe", "--one", spec_text(pair.before), pair.edits, std::to_string(rounds), file});
+  const std::vector<app::Proof> kept = app::kept_proofs(file);
+  if (kept.empty()) {
+    std::printf("%s: %s\n", pair.edits.c_str(), done.text.c_str());
+    return {{"edits", pair.edits}, {"failed", done.text}, {"spec", to_json(pair.before)}};
+  }
+  const app::Proof& proof = proofs.emplace_back(kept.front());
+  std::printf("%8.2f -> predicted %8.2f measured %8.2f  %+6.1f %%  %s\n", proof.before_us.value, proof.predicted_us.value, proof.after_us.value, 100 * proof.error(), pair.edits.c_str());
+  std::fflush(stdout);
+  ordered_json row = ordered_json::parse(app::to_json(proof));
+  row["spec"] = to_json(pair.before);
+  return row;
 }
 
 }  // namespace
@@ -87,15 +104,15 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "proofs OUT.json [cpu|gpu] [random pairs] [rounds]\n");
     return 2;
   }
+  if (argc == 6 && std::string(argv[1]) == "--one") return prove_one({argv + 1, argv + argc});
   const bool gpu = argc > 2 && std::string(argv[2]) == "gpu";
   const size_t count = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 40;
   const int rounds = argc > 4 ? std::atoi(argv[4]) : 3;
-  const data::Dataset data = data::load(start(gpu).data);
   std::vector<app::Proof> proofs;
   ordered_json out{{"program", "tests/bench/proofs"}, {"machine", app::machine_json()}, {"ladder", ordered_json::array()}, {"random", ordered_json::array()}};
   // Written after each row, so that a program that is stopped leaves what it has.
   const auto add = [&](const char* list, const Pair& pair) {
-    out[list].push_back(row_of(pair, data, rounds, proofs));
+    out[list].push_back(row_of(pair, rounds, proofs));
     const app::ProofErrors errors = app::errors_of(proofs);
     out["errors"] = {{"proofs", errors.proofs}, {"median", errors.median}, {"within_10_percent", errors.within_10_percent}, {"worst", errors.worst}};
     std::ofstream(argv[1]) << out.dump(1) << "\n";

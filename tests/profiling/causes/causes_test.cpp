@@ -190,6 +190,34 @@ TEST(Predict, TheRecordedStepWithoutAllocatorCalls) {
   EXPECT_NEAR(result.predicted_us.value, measured, result.predicted_us.half_width);
 }
 
+// Recorded on an H200 with level full for 0.12 s each, "warpsight train mnist-naive"; `measured` is the median step of the same training
+// with the other choices. Each prediction was off by 20 to 45 % before: a wait for an old event and a wait of a stream were taken for
+// waits of the host, calls of events for as long as launches, and the program's work around a wait was lost.
+TEST(Predict, RecordedStepsOfSmallKernels) {
+  struct Case {
+    const char *file, *edits;
+    double measured;
+  };
+  for (const Case& c : {Case{"pinned-rows", "one graph launch", 51.6}, Case{"pageable-rows", "one graph launch; copies pinned", 46.5}, Case{"waits", "no sync", 24.8}}) {
+    const RunData run = import_ranks({std::string(WARPSIGHT_SOURCE_DIR "/tests/profiling/causes/recorded/") + c.file + ".wsrun"});
+    EXPECT_NEAR(what_if(step_causes(run), run.trace, parse_edits(c.edits)).predicted_us.value, c.measured, 0.08 * c.measured) << c.file;
+  }
+}
+
+// A stream waits for an event, or the program asks for one; the host goes on.
+TEST(Replay, ACallThatDoesNotBlockIsNoWait) {
+  const auto waits_with = [](const char* call) {
+    RunData run = with(small_network(), [](MadeProgram& p) { p.sync = true; }).run();
+    Span span;
+    span.start = (run.trace.first_time() + run.trace.last_time()) / 2, span.duration = 100, span.kind = static_cast<uint64_t>(SpanKind::Sync), span.meaning = static_cast<uint64_t>(Meaning::Sync);
+    span.name = run.trace.intern(call);
+    run.trace.append(run.trace.track(TrackKind::Api, "thread 2 calls", "CPU"), span);
+    return std::ranges::count(step_causes(run).graph.nodes, NodeKind::Wait, &CauseNode::kind);
+  };
+  EXPECT_EQ(waits_with("cudaStreamWaitEvent"), waits_with("cudaEventQuery"));
+  EXPECT_EQ(waits_with("cudaStreamSynchronize"), waits_with("cudaEventQuery") + 1);
+}
+
 TEST(Predict, OurPinnedLoaderMakesMoreCalls) {
   const MadeProgram pageable = with(small_network(), [](MadeProgram& p) {
     p.copy_call = 20'000, p.pageable = true;
@@ -202,8 +230,8 @@ TEST(Predict, OurPinnedLoaderMakesMoreCalls) {
     causes.pinned_copy_calls = calls;
     return what_if(causes, run.trace, parse_edits("copies pinned")).predicted_us.value;
   };
-  EXPECT_NEAR(predicted(0), pageable.step_us() - 11, 0.5) << "the call takes as long as a launch";
-  EXPECT_NEAR(predicted(5) - predicted(0), 5 * 9.5, 0.5) << "each call as long as a launch, with the time around it";
+  EXPECT_NEAR(predicted(0), pageable.step_us() - 20 + 0.65 * 9, 0.5) << "the call takes two thirds of a launch";
+  EXPECT_NEAR(predicted(5) - predicted(0), 5 * (0.2 * 9 + 0.5), 0.5) << "each call takes a fifth of a launch, with the time around it";
   EXPECT_EQ(step_causes(run.trace, {.own_training = true}).pinned_copy_calls, 5);
 }
 

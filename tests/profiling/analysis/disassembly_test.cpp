@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
+
+#include "profiling/base/whole_file.h"
 
 namespace ws::prof {
 namespace {
@@ -77,6 +80,29 @@ TEST(Disassembly, CodeWithoutNamesAndCuobjdumpAreRead) {
   ASSERT_EQ(bytes.size(), 2u);
   EXPECT_EQ(bytes[0].text, "LDC R1, c[0x0][0x28]");
   EXPECT_TRUE(instructions_in("not a listing\n/*zz*/ what\n").empty());
+}
+
+std::string listing(const char* name) { return whole_text(WARPSIGHT_SOURCE_DIR "/tests/profiling/analysis/listings/" + std::string(name)); }
+
+TEST(Disassembly, BothProgramsOfTheToolkitListTheSameInstructions) {
+  for (const auto& [function, first, last] : {std::tuple("scale", 7, 10), std::tuple("turn", 12, 17)}) {
+    const std::vector<Instruction> lines = instructions_in(listing("nvdisasm.txt"), function), bytes = instructions_in(listing("cuobjdump.txt"), function);
+    ASSERT_EQ(lines.size(), bytes.size()) << function;
+    EXPECT_GT(lines.size(), 20u);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      EXPECT_EQ(lines[i].offset, 16 * i);
+      EXPECT_EQ(bytes[i].offset, 16 * i);
+      const auto opcode = [](const Instruction& one) { return one.text.substr(0, one.text.find(' ', one.text.starts_with('@') ? one.text.find(' ') + 1 : 0)); };
+      EXPECT_EQ(opcode(lines[i]), opcode(bytes[i])) << function << " " << i;
+      EXPECT_EQ(lines[i].file, "scale.cu");
+      EXPECT_TRUE((lines[i].line >= first && lines[i].line <= last) || lines[i].line == 3) << lines[i].text << " " << lines[i].line;
+    }
+    EXPECT_EQ(lines[0].line, first);
+  }
+  const std::vector<Instruction> scale = instructions_in(listing("nvdisasm.txt"), "scale");
+  const auto at = [&](const char* opcode) { return std::ranges::find_if(scale, [&](const Instruction& one) { return one.text.starts_with(opcode); })->line; };
+  EXPECT_EQ(at("FFMA"), 3) << "the function that is inlined";
+  EXPECT_EQ(at("STG"), 8);
 }
 
 // A stand-in that answers as nvdisasm does, and refuses the architecture "SM80a".

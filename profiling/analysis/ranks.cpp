@@ -508,6 +508,7 @@ class RankComparison {
       if (found_.calls[r].empty()) continue;
       RankRow& of = row(r);
       for (double* sum : {&of.wait, &of.transfer, &of.exposed, &of.caused}) *sum /= steps;
+      of.collective_wait = of.wait;
       for (size_t s = 0; s < report_.steps.size(); ++s)
         if (const double late = report_.late(rows_[r], s); counted_[s] && late > 0) of.late += late / steps;  // NaN: not known
       report_.step_us += of.step, report_.wait_us += of.wait, report_.exposed_us += of.exposed;
@@ -538,7 +539,8 @@ class RankComparison {
     for (const auto& [kind, sum] : rows) {
       const auto& [name, bytes, part] = kind;
       const std::string of = part > 0 ? " · " + std::to_string(part) + " ranks" : "";
-      report_.collectives.push_back({name + of, bytes, sum.calls / each, sum.wait / each, sum.transfer / each, sum.exposed / each,
+      const double members = part > 0 ? static_cast<double>(part) : ranks, waiting = each * (members - 1) / std::max(1.0, members);
+      report_.collectives.push_back({name + of, bytes, sum.calls / each, waiting > 0 ? sum.wait / waiting : 0, sum.transfer / each, sum.exposed / each,
                                      sum.bandwidths.empty() ? 0 : median(sum.bandwidths), 0, static_cast<int>(part), sum.messages});
     }
     sort_rows(report_.collectives, [](const CollectiveRow& a, const CollectiveRow& b) {

@@ -24,6 +24,7 @@ struct RankRow {
   // In µs:
   double step = 0;
   double wait = 0;      // for the last rank, while this rank computes nothing
+  double collective_wait = 0;  // of its collectives for the last rank, a mean of a step; the rank may compute beside it
   double exposed = 0;   // transfer that no computation of this rank hides; NaN: not known
   double computes = std::numeric_limits<double>::quiet_NaN();  // kernels without communication run; NaN: not known
   double late = 0;      // after the first rank
@@ -32,7 +33,8 @@ struct RankRow {
   uint64_t collectives = 0;
 };
 
-// Collectives with the same name, size and number of ranks. Means of a step over all ranks, in µs.
+// Collectives with the same name, size and number of ranks. Means of a step over all ranks, in µs; the wait is of the ranks that
+// wait, without the last one.
 struct CollectiveRow {
   std::string name;    // "AllReduce · 2 ranks" where not all ranks take part
   uint64_t bytes = 0;  // 0: not known
@@ -117,6 +119,9 @@ void add_peak(RankReport& report, std::span<const BusRate> measured);
 std::string clocks_text(const RankReport& report);  // "clocks ± 4.0 µs", "all on one clock"; empty: not known
 std::string basis_text(const RankReport& report);  // which columns of rank_table() are of the median step
 std::string straggler_text(const RankReport& report);
+// How the figures of the straggler relate: what a rank waits in its collectives, beside how much of it the rank computes, what is
+// left in the median step, and how late the straggler comes. Empty without a straggler of the median step.
+std::string waits_text(const RankReport& report);
 std::string usual_wait_text(const UsualWait& wait, size_t steps);
 // What the stragglers cost and what ranks wait without a pattern, the greatest cost first. Empty if nothing is worth saying.
 std::string costliest_text(const RankReport& report);

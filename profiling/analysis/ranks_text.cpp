@@ -121,7 +121,7 @@ Table collective_table(const RankReport& report) {
   using Kind = Table::Kind;
   Table table{{{"bytes", "bytes", "", Kind::Bytes, 0, 12, "Size of one call."},
                {"count", "count", "", Kind::Significant, 0, 10, "Calls of a step."},
-               {"wait_us", "wait", "µs", Kind::Number, 1, 10, "Time until the last rank arrives; the GPU may compute beside it."},
+               {"wait_us", "wait", "µs", Kind::Number, 1, 10, "Time until the last rank arrives, of the ranks that wait; the GPU may compute beside it."},
                {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
                {"cost_us", "µs a step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what collectives add to a step."},
@@ -147,6 +147,20 @@ std::string basis_text(const RankReport& report) {
 }
 
 std::string straggler_text(const RankReport& report) { return text_of(report.straggler); }
+
+std::string waits_text(const RankReport& report) {
+  const auto late = std::ranges::find(report.ranks, report.straggler.rank, &RankRow::rank);
+  if (late == report.ranks.end() || !report.straggler.of_median || report.steps.empty()) return {};
+  const auto waiting = std::ranges::max_element(report.ranks, {}, &RankRow::wait);
+  const double beside = waiting->collective_wait - waiting->wait;
+  if (waiting == late || !(waiting->wait > 0) || !(waiting->collective_wait > 0)) return {};
+  const double calls = std::round(static_cast<double>(waiting->collectives) / static_cast<double>(report.steps.size()));
+  const std::string rank = "rank " + std::to_string(waiting->rank), straggler = "rank " + std::to_string(late->rank);
+  std::string text = "In a mean step, the " + (calls > 1 ? count_text(calls) + " collectives of " : "collective of ") + rank + (calls > 1 ? " wait " : " waits ") +
+                     time_text(waiting->collective_wait) + " for the last rank, because " + straggler + " comes up to " + time_text(late->late) + " late. ";
+  if (beside > 0.01 * waiting->collective_wait) text += "Beside about " + time_text(beside) + " of it, " + rank + " computes. ";
+  return text + "For " + time_text(waiting->wait) + " of the median step, its GPU only waits.";
+}
 
 std::string costliest_text(const RankReport& report) {
   const std::vector<Cost> costs = costs_of(report);
@@ -176,13 +190,14 @@ std::string to_text(const RankReport& report) {
   }
   const std::string costliest = costliest_text(report);
   std::string text = (costliest.empty() ? "no rank is late by more than the usual spread" : costliest) + "\n";
+  if (const std::string waits = waits_text(report); !waits.empty()) text += waits + "\n";
   for (const std::string& also : more_cost_texts(report)) text += also + "\n";
   text += "\n";
   text += heading(report) + "\n" + basis_text(report) + " " +
           (report.computation ? "Exposed transfer is not hidden by computation.\n"
                               : "Only collectives were recorded, so what hides a transfer is not known.\n") +
           to_text(rank_table(report));
-  if (!report.collectives.empty()) text += "\nMeans of a step and rank. The GPU may compute beside a collective that waits.\n" + to_text(collective_table(report));
+  if (!report.collectives.empty()) text += "\nMeans of a step and rank; wait: of the ranks that wait, and the GPU may compute beside it.\n" + to_text(collective_table(report));
   if (!report.peak.empty()) text += "peak: all-reduces of this size on the same GPUs when nothing else runs\n";
   for (const std::string& note : report.notes) text += "\n" + note;
   return report.notes.empty() ? text : text + "\n";
@@ -199,6 +214,7 @@ std::string to_json(const RankReport& report) {
                      {"computes_us", number_or_null(row.computes)},
                      {"late_us", row.late},
                      {"wait_us", row.wait},
+                     {"collective_wait_us", row.collective_wait},
                      {"transfer_us", row.transfer},
                      {"exposed_us", number_or_null(row.exposed)},
                      {"caused_us", row.caused},
@@ -228,6 +244,7 @@ std::string to_json(const RankReport& report) {
                       {"bus_peak", ws::to_json(report.peak)},
                       {"notes", report.notes}};
   json["finding"] = costliest_text(report);
+  if (const std::string waits = waits_text(report); !waits.empty()) json["waits"] = waits;
   if (report.straggler.rank >= 0) json["straggler"] = json_of(report.straggler);
   json["more_late"] = nlohmann::json::array();
   for (const Straggler& one : report.more_late) json["more_late"].push_back(json_of(one));

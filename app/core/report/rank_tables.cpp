@@ -17,7 +17,7 @@ std::vector<std::string> short_collective_names(const prof::RankReport& report) 
 }
 
 std::string collectives_note(const prof::RankReport& report) {
-  return report.computation ? "wait: for the last rank · exposed: transfer not under computation" : "wait: for the last rank";
+  return report.computation ? "wait: of the ranks that wait · exposed: transfer not under computation" : "wait: of the ranks that wait";
 }
 
 namespace {

@@ -184,6 +184,7 @@ QString RanksPanel::notes() const {
   QStringList notes;
   if (report().straggler.rank >= 0 && !report().straggler.of_median) notes << tr("Lost time: how late the rank comes, shared out over all steps. The tables can show longer waits, because other work of the GPU goes on meanwhile.");
   if (const int step = map_->chosenStep(); step >= 0) notes << text(step_text(report(), static_cast<size_t>(step)));
+  if (const std::string waits = prof::waits_text(report()); !waits.empty()) notes << text(waits);
   for (const auto& lines : {prof::more_cost_texts(report()), report().notes})
     for (const std::string& line : lines) notes << text(line);
   return notes.join(' ');

@@ -323,6 +323,21 @@ void SplitPane::paintTable(QPainter& painter, double top) {
     else if (with_sum)
       paintSum(painter, left, y, pitch);
   }
+  paintWaits(painter, top + pitch * static_cast<double>(tables.rows));
+}
+
+// What such parts have in common, if there is space: "allocation" is no time of the calls, but of the GPU.
+void SplitPane::paintWaits(QPainter& painter, double top) {
+  constexpr double kLine = 16;
+  QStringList names;
+  for (const SplitRow& row : table_.rows)
+    if (prof::gpu_waits_in({row.meaning, row.kind})) names << row.name;
+  const bool gpu = std::ranges::all_of(runs_, [](const QPointer<Run>& run) { return run && prof::used_gpu(run->trace); });
+  const QString text = QStringLiteral("%1: %2").arg(names.join(QStringLiteral(", ")), QString::fromUtf8(prof::kGpuWaits));
+  painter.setFont(ui_font(11));
+  if (!gpu || names.isEmpty() || height() - top < kLine || QFontMetricsF(painter.font()).horizontalAdvance(text) > width() - 20) return;
+  painter.setPen(theme().quiet);
+  painter.drawText(QRectF(10, height() - kLine - 2, width() - 20, kLine), Qt::AlignLeft | Qt::AlignVCenter, text);
 }
 
 void SplitPane::paintHeading(QPainter& painter, double left, double top) {

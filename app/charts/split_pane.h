@@ -47,6 +47,7 @@ class SplitPane : public Pane {
   double paintBars(QPainter& painter, double top);
   void paintTable(QPainter& painter, double top);
   void paintHeading(QPainter& painter, double left, double top);
+  void paintWaits(QPainter& painter, double top);
   void paintSum(QPainter& painter, double left, double top, double pitch);
   void paintRow(QPainter& painter, const SplitRow& row, double left, double y, double height);
   void paintNumbers(QPainter& painter, const std::vector<double>& us, double share, double left, double y, double height);

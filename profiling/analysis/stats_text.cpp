@@ -97,8 +97,13 @@ std::string step_text(const StepSample& step, bool of_windows) {
   const auto add = [&](double ns, const std::string& name) {
     text += formatted("{:>12} {:7.2f}  {}\n", us_number(ns / steps), wall > 0 ? 100 * ns / wall : 0, name);
   };
-  for (const BreakdownPart& part : parts_of(parts)) add(static_cast<double>(part.ns), part_name(part.id));
+  std::string waits;
+  for (const BreakdownPart& part : parts_of(parts)) {
+    add(static_cast<double>(part.ns), part_name(part.id));
+    if (step.gpu && gpu_waits_in(part.id)) waits += (waits.empty() ? "" : ", ") + std::string(part_name(part.id));
+  }
   add(wall, "step time, their sum");
+  if (!waits.empty()) text += formatted("{:22}{}: {}\n", "", waits, kGpuWaits);
   return text;
 }
 

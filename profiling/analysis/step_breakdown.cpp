@@ -317,6 +317,11 @@ std::vector<BreakdownPart> parts_of(const Breakdown& breakdown) {
   return parts;
 }
 
+bool gpu_waits_in(const PartId& part) {
+  const bool named = part.kind == PartKind::OfMeaning || part.kind == PartKind::HostData;
+  return named && (part.meaning == Meaning::Allocation || part.meaning == Meaning::Sync || part.meaning == Meaning::Launch || part.meaning == Meaning::Idle);
+}
+
 const char* part_name(const PartId& part) {
   switch (part.kind) {
     case PartKind::HostForward:

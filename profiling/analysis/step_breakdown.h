@@ -83,5 +83,8 @@ std::vector<BreakdownPart> parts_of(const Breakdown& breakdown);
 
 const char* meaning_name(Meaning meaning);  // name as a part of a step: "matrix product", "launch gaps"
 const char* part_name(const PartId& part);  // the same, and "waits for data", "backward (CPU)"
+// True if such a part of a step on a GPU is time in which the GPU waits, named by what the host does or by the gap.
+bool gpu_waits_in(const PartId& part);
+inline constexpr const char* kGpuWaits = "the GPU waits meanwhile";  // behind the names of such parts
 
 }  // namespace ws::prof

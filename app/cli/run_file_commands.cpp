@@ -158,11 +158,11 @@ std::string causes_text(const prof::RunData& run) {
     if (!change.empty()) text += wrapped("Try:" + change, 2, 2) + "\n";
     if (const std::string place = app::line_of(insight, run.trace); !place.empty() && insight.headline.find(place) == std::string::npos)
       text += wrapped("Seen at " + place + ".", 2, 2) + "\n";
-    const std::string edit = insight.saves_us.known() ? ", by whatif \"" + insight.edits + "\"" : "";
-    if (const std::string saving = app::saving_text(insight, all.facts.step_us); !saving.empty()) text += wrapped("Predicted: " + saving + edit + ".", 2, 2) + "\n";
+    const std::string edit = insight.saves_us.known() ? " (whatif \"" + insight.edits + "\")" : "";
+    if (const std::string saving = app::saving_sentence(insight, all.facts.step_us); !saving.empty()) text += wrapped(saving + edit, 2, 2) + "\n";
   }
   if (text.empty()) return "\nNothing stands out.\n";
-  const std::string note = app::predictions_note(all.found, all.facts.step_us);
+  const std::string note = app::predictions_note(all.found);
   return note.empty() ? text : text + "\n" + wrapped(note, 0, 0) + "\n";
 }
 

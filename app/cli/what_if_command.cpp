@@ -4,6 +4,8 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
+#include "app/core/insights/predicted_savings.h"
+#include "app/core/insights/run_insights.h"
 #include "app/core/proofs/proved_predictions.h"
 #include "profiling/causes/what_if.h"
 #include "profiling/formats/join_ranks.h"
@@ -16,15 +18,26 @@ struct WhatIfArguments {
   bool json = false;
 };
 
+// The advice of `stats --by cause` that a person can act on, as rows.
+std::string remedies_text(const prof::RunData& run) {
+  const app::RunInsights all = app::run_insights(run);
+  const std::vector<app::Insight> can = app::remedies(all.found, all.facts.step_us);
+  if (can.empty()) return {};
+  const std::string note = app::predictions_note(can);
+  return "\nWhat would help most now, the advice of stats --by cause:\n" + to_text(app::remedy_table(can, all.facts.step_us)) + (note.empty() ? "" : wrapped(note, 0, 0) + "\n");
+}
+
 int what_if(const WhatIfArguments& a) {
   const std::vector<prof::Edit> edits = a.edits.empty() ? std::vector<prof::Edit>{} : prof::parse_edits(a.edits);
   const prof::RunData run = prof::import_ranks({a.file});
   say_problems(a.file, run.problems);
   const prof::WhatIf result = prof::what_if(prof::step_causes(run), run.trace, edits);
-  if (a.json)
+  if (a.json) {
     std::printf("%s\n", prof::to_json(result).c_str());
-  else
-    print_table(prof::to_text(result) + "\nProofs: " + app::proved_predictions().quote(edits.empty() ? prof::edit_kind_name(prof::EditKind::Gone) : app::kind_of_edits(a.edits)) + ".\n");
+    return kDone;
+  }
+  const std::string proofs = edits.empty() ? "" : "\nProofs: " + app::proved_predictions().quote(app::kind_of_edits(a.edits)) + ".\n";
+  print_table(prof::to_text(result, remedies_text(run)) + proofs);
   return kDone;
 }
 

@@ -34,8 +34,9 @@ prof::StepSample sample_of(const Run& run) {
   return sample;
 }
 
-prof::StepCauses causes_of(const Run& run, size_t most_spans) {
-  return prof::step_causes(run.trace, {.steps_per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .own_training = run.hasChoices(), .step_us = run.step_time.us, .most_spans = most_spans});
+prof::StepCauses causes_of(const Run& run) {
+  constexpr size_t kMostSpans = 100'000;
+  return prof::step_causes(run.trace, {.steps_per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .own_training = run.hasChoices(), .step_us = run.step_time.us, .most_spans = kMostSpans});
 }
 
 ComparedRun compared_run(const Run& run) {

@@ -9,7 +9,7 @@ namespace ws::app {
 ComparedRun compared_run(const Run& run);
 std::string program_of(const Run& run);  // of a recorded program; empty if unknown
 prof::StepSample sample_of(const Run& run);  // its newest complete steps; the median is its step time
-// For predictions; of at most so many spans, so that the window does not wait. Throws Failure if there is nothing to replay.
-prof::StepCauses causes_of(const Run& run, size_t most_spans);
+// For predictions. The newest spans only, so that the window waits less than 0.1 s. Throws Failure if there is nothing to replay.
+prof::StepCauses causes_of(const Run& run);
 
 }  // namespace ws::app

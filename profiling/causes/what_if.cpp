@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <tuple>
 
@@ -51,7 +52,7 @@ class Prediction {
     if (graph_.unexplained_ns > 0) report.least_explained = name_of(graph_.least_explained);
     for (const PathGroup& group : editor_.groups()) {
       const double on_path = path_ns(group, path);
-      report.rows.push_back({group.kind, group.name, group.meaning, per_step(now_ns(group, start_)), per_step(on_path), on_path > 0 ? 0 : slack_us(group, path)});
+      report.rows.push_back({group.kind, group.name, group.meaning, per_step(now_ns(group, start_, busiest_rank(group, start_))), per_step(on_path), on_path > 0 ? 0 : slack_us(group, path)});
     }
     std::ranges::stable_sort(report.rows, [](const auto& a, const auto& b) {
       const auto key = [](const auto& row) { return std::tuple(row.kind == GroupKind::Cause ? -1 : static_cast<int>(row.kind), -row.path_us, -row.now_us); };
@@ -86,30 +87,45 @@ class Prediction {
     return group.nodes.empty() ? std::nan("") : static_cast<double>(least) * 1e-3;
   }
 
-  double now_ns(const PathGroup& group, const Timing& timing) const {
-    double ns = 0;
-    for (const auto& [node, share] : group.nodes) ns += static_cast<double>(timing.work_ns[node]) * static_cast<double>(share);
-    for (const uint32_t edge : group.edges)
-      if (timing.lag[edge] != kNoLag) ns += static_cast<double>(std::max<int64_t>(0, timing.lag[edge]));
-    return ns;
+  // The ns of each node and each delay of a group on a rank, or on all of them.
+  template <class Visit>
+  void each_ns(const PathGroup& group, const Timing& timing, std::optional<int> rank, Visit visit) const {
+    const auto counts = [&](uint32_t node) { return !rank || graph_.nodes[node].rank == *rank; };
+    for (const auto& [node, share] : group.nodes)
+      if (counts(node)) visit(node, static_cast<double>(timing.work_ns[node]) * static_cast<double>(share));
+    for (const uint32_t edge : group.edges) {
+      if (timing.lag[edge] == kNoLag) continue;
+      const auto event = static_cast<EventId>(std::ranges::upper_bound(graph_.first_edge, edge) - graph_.first_edge.begin() - 1);
+      if (counts(event / 2)) visit(event / 2, static_cast<double>(std::max<int64_t>(0, timing.lag[edge])));
+    }
+  }
+
+  double now_ns(const PathGroup& group, const Timing& timing, std::optional<int> rank) const {
+    double sum = 0;
+    each_ns(group, timing, rank, [&sum](uint32_t, double ns) { sum += ns; });
+    return sum;
+  }
+
+  // The rank with most of the group. A step is one step of each rank, so the sum over ranks would be longer than the step.
+  std::optional<int> busiest_rank(const PathGroup& group, const Timing& timing) const {
+    if (!several_ranks_) return std::nullopt;
+    std::map<int, double> by_rank;
+    each_ns(group, timing, std::nullopt, [&](uint32_t node, double ns) { by_rank[graph_.nodes[node].rank] += ns; });
+    if (by_rank.empty()) return std::nullopt;
+    return std::ranges::max_element(by_rank, {}, [](const auto& one) { return one.second; })->first;
   }
 
   // Its work in the median step, on the scale of the step time. What it saves is also of the median step, in the second half of
   // the steps: see ReplayRate.
-  double work_us(const PathGroup& group, const Timing& timing) const {
+  double work_us(const PathGroup& group, const Timing& timing, std::optional<int> rank) const {
     constexpr size_t kFewest = 4;
     const std::vector<TimeNs>& cuts = causes_.cuts;
-    if (cuts.size() <= kFewest) return per_step(now_ns(group, timing));
+    if (cuts.size() <= kFewest) return per_step(now_ns(group, timing, rank));
     std::vector<double> work(cuts.size() - 1), length;
-    const auto add = [&](uint32_t node, double ns) {
+    each_ns(group, timing, rank, [&](uint32_t node, double ns) {
       const auto after = std::ranges::upper_bound(cuts, graph_.nodes[node].start);
       if (after != cuts.begin() && after != cuts.end()) work[static_cast<size_t>(after - cuts.begin()) - 1] += ns;
-    };
-    for (const auto& [node, share] : group.nodes) add(node, static_cast<double>(timing.work_ns[node]) * static_cast<double>(share));
-    for (const uint32_t edge : group.edges) {
-      const auto event = static_cast<EventId>(std::ranges::upper_bound(graph_.first_edge, edge) - graph_.first_edge.begin() - 1);
-      if (timing.lag[edge] != kNoLag) add(event / 2, static_cast<double>(std::max<int64_t>(0, timing.lag[edge])));
-    }
+    });
     for (size_t step = 0; step < work.size(); ++step) length.push_back(static_cast<double>(cuts[step + 1] - cuts[step]));
     for (std::vector<double>* of_steps : {&work, &length}) of_steps->erase(of_steps->begin(), of_steps->begin() + static_cast<std::ptrdiff_t>(of_steps->size() / 2));
     const double middle = median(std::move(length));
@@ -121,6 +137,14 @@ class Prediction {
     return causes_.step_us.value * rate_.ratio(times_) / base_;
   }
 
+  PathShare path_share(const PathGroup& group, const Timing& timing, double path_us) const {
+    Timing lasts = timing;
+    for (const auto& [node, share] : group.nodes)
+      if (lasts.work_ns[node] > 0) lasts.work_ns[node] = graph_.nodes[node].measured_ns;
+    const std::optional<int> rank = busiest_rank(group, timing);
+    return {group.name, group.meaning, path_us, work_us(group, timing, rank), work_us(group, lasts, rank)};
+  }
+
   // `settled`: with what the launches of `timing` take then.
   void describe(const Timing& timing, const Timing& settled, const std::vector<TimeNs>& times, size_t most_rows, std::vector<PathShare>& shares, std::vector<HelpRow>& rows) {
     const CriticalPath path = critical_path(graph_, settled, times);
@@ -129,7 +153,7 @@ class Prediction {
     for (const PathGroup& group : editor_.groups())
       if (const double ns = path_ns(group, path); ns > 0) {
         on_path.emplace_back(ns, &group);
-        if (group.kind == GroupKind::Cause) shares.push_back({group.name, group.meaning, ns / static_cast<double>(path.total_ns) * now});
+        if (group.kind == GroupKind::Cause) shares.push_back(path_share(group, timing, ns / static_cast<double>(path.total_ns) * now));
       }
     std::ranges::stable_sort(on_path, std::ranges::greater{}, [](const auto& one) { return one.first; });
     on_path.resize(std::min(on_path.size(), most_rows));
@@ -137,7 +161,8 @@ class Prediction {
     for (const auto& [ns, group] : on_path) {
       changed = timing;
       editor_.make_free(*group, changed);
-      const double work = work_us(*group, timing), all_ns = now_ns(*group, timing);
+      const std::optional<int> rank = busiest_rank(*group, timing);
+      const double work = work_us(*group, timing, rank), all_ns = now_ns(*group, timing, rank);
       rows.push_back({group->kind, group->name, group->meaning, work, all_ns > 0 ? ns / all_ns * work : 0, now - step_us(changed)});
     }
     std::ranges::stable_sort(rows, std::ranges::greater{}, &HelpRow::gain_us);
@@ -223,6 +248,7 @@ class Prediction {
   const LaunchTimes launches_;
   const ReplayRate rate_;
   const Timing start_;
+  const bool several_ranks_ = std::ranges::any_of(graph_.nodes, [this](const CauseNode& node) { return node.rank != graph_.nodes[0].rank; });
   double base_ = 1;  // ratio of the unchanged replay
   std::vector<TimeNs> times_;
   std::map<uint64_t, double> known_;

@@ -19,19 +19,22 @@ struct PathShare {
   std::string name;
   Meaning meaning = Meaning::Other;
   double path_us = 0;
+  double work_us = 0, lasts_us = 0;  // as HelpRow::now_us, and the same with what its calls wait for
 };
 
-// One line of "what would help most".
+// What one part of the step costs: how much shorter the step would be if the part took no time. That is a limit, and
+// often nobody can do it.
 struct HelpRow {
   GroupKind kind = GroupKind::Op;
   std::string name;
   Meaning meaning = Meaning::Other;
-  double now_us = 0;    // in the median step
+  double now_us = 0;    // in the median step, on the rank that has most of it
   double path_us = 0;   // of it on the critical path
   double gain_us = 0;   // what a step saves if this is free
   double slope() const { return now_us > 0 ? path_us / now_us : 0; }  // what 1 µs less saves
   bool saves_more_than_work() const { return gain_us > 1.1 * now_us; }
 };
+inline constexpr const char* kIfFree = "If a part took no time, a step would save";  // the title of such rows
 inline constexpr const char* kSavesMore =
     "A step can save more than the work takes: what follows begins earlier and waits less, and steps differ.";
 
@@ -56,7 +59,7 @@ inline constexpr size_t kMostHelpRows = 40;
 // Without edits only the measured step is described.
 WhatIf what_if(const StepCauses& causes, const Trace& trace, const std::vector<Edit>& edits, size_t most_rows = kMostHelpRows);
 
-std::string to_text(const WhatIf& result);
+std::string to_text(const WhatIf& result, const std::string& advice = {});  // advice: a paragraph before the parts of the step
 std::string to_json(const WhatIf& result);
 
 // The critical path of a step by cause, op, line and module, with the slack of what is not on it.

@@ -80,14 +80,16 @@ std::string dumped(const nlohmann::ordered_json& json) { return json.dump(2, ' '
 
 }  // namespace
 
-std::string to_text(const WhatIf& result) {
+std::string to_text(const WhatIf& result, const std::string& advice) {
   std::string text = "measured     " + interval_text(result.measured_us) + " a step, median; replayed: " + of_steps(result.which, result.whole_trace) +
                      formatted(", {:.2f} % off\n", 100 * result.replay_error);
   if (!result.edits.empty()) text += "predicted    " + interval_text(result.predicted_us) + " a step: " + change_text(result) + "\n" + edits_text(result);
+  text += advice;
   text += path_text("of the critical path of a measured step, through all ranks: the work and waits that decide how long it takes", result.path);
   if (!result.edits.empty()) text += path_text("of the critical path of a predicted step", result.path_after);
-  text += rows_text("What would help most in the measured step:", result.rows);
-  if (!result.edits.empty()) text += rows_text("What would help most after the edits:", result.rows_after);
+  const std::string title = std::string(kIfFree) + " (a limit: often nobody can do it)";
+  text += rows_text(title + ", now:", result.rows);
+  if (!result.edits.empty()) text += rows_text(title + ", after the edits:", result.rows_after);
   return text + doubts_text(result.unexplained_us, result.least_explained, result.warnings);
 }
 

@@ -53,9 +53,15 @@ struct Insight {
   double cost_ns = 0;                                       // for rules that judge a whole trace
   double part_us = 0, step_us = 0;                          // for rules on the mean step of all ranks: the part of it
   double share = 0;                                         // for rules on a whole program: of its time, as the headline says
+  bool of_median = false;                                   // a trace rule whose figures are of the median step, as the split
   bool waits_for_data = false;                              // idle time that has the warning tone
+  std::string action = {};                                  // what a person does, in a few words; empty if it is a change, or only a finding
   std::string edits = {};                                   // of `whatif`, that do what the advice says; empty if none can
   Interval saves_us = {};                                   // what they save, by predict_savings(); NaN without a prediction
+  double at_most_us = 0;                                    // limit of what it saves a step, if no edit can say it
+  double host_waits_us = 0;                                 // what the host waits there in a median step, also while the GPU works
+  std::vector<std::pair<std::string, double>> gpu_waits;    // parts of the split that the edits take away; µs of the median step
+  double calls_us = 0, calls_work_us = 0;                   // what the calls take the host that the edits take away; work: without waits
 };
 RunFacts facts_for(const Insight& insight, const RunFacts& run);  // what its bars show: the run, the mean step of all ranks, or its share
 

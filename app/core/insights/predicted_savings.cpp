@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <iterator>
 #include <optional>
 #include <set>
 
 #include "app/core/proofs/proved_predictions.h"
+#include "engine/plan/run_spec.h"
+#include "profiling/analysis/step_breakdown.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/sort_rows.h"
+#include "profiling/base/text.h"
 #include "profiling/causes/what_if.h"
 
 namespace ws::app {
@@ -20,46 +26,190 @@ bool is_harmless_wait(const Insight& insight) {
   return wait && insight.saves_us.known() && !(insight.saves_us.value > insight.saves_us.half_width);
 }
 
+using Part = std::pair<std::string, double>;  // its name in the split, µs of the median step
+
+// The part of the split that an edit takes away.
+std::optional<Part> part_of(const prof::Edit& edit, const Insight& insight, const RunFacts& facts) {
+  const auto of = [&facts](prof::Meaning meaning) { return Part{prof::meaning_name(meaning), facts.part(meaning)}; };
+  switch (edit.kind) {
+    case prof::EditKind::NoAllocator:
+      return of(prof::Meaning::Allocation);
+    case prof::EditKind::NoWaits:
+      return edit.name.empty() ? std::optional(of(prof::Meaning::Sync)) : std::nullopt;
+    case prof::EditKind::OneGraph:
+      return of(prof::Meaning::Launch);
+    case prof::EditKind::PinnedCopies:
+    case prof::EditKind::OverlappedCopies:
+      return of(prof::Meaning::Copy);
+    case prof::EditKind::LoaderReady:
+      return Part{prof::part_name({prof::Meaning::Idle, prof::PartKind::HostData}), facts.data_wait_us};
+    case prof::EditKind::RankOnTime:
+      return Part{prof::part_name({prof::Meaning::Communication, prof::PartKind::RankWait}), insight.of_median ? insight.part_us : 0};
+    default:
+      return std::nullopt;
+  }
+}
+
+void relate(Insight& insight, const std::vector<prof::Edit>& edits, const prof::WhatIf& result, const RunFacts& facts) {
+  insight.gpu_waits.clear();
+  if (facts.whole_trace) return;
+  for (const prof::Edit& edit : edits)
+    if (const auto part = part_of(edit, insight, facts); part && part->second > 0) insight.gpu_waits.push_back(*part);
+  if (edits.size() != 1 || edits[0].kind != prof::EditKind::NoAllocator) return;
+  const auto calls = std::ranges::find(result.path, prof::path_cause_name({prof::PathCause::AllocatorCalls}), &prof::PathShare::name);
+  if (calls != result.path.end()) insight.calls_us = calls->lasts_us, insight.calls_work_us = calls->work_us;
+}
+
+double saving_us(const Insight& insight, double step_us) {
+  if (insight.saves_us.known()) return insight.saves_us.value;
+  return insight.predicted_us > 0 ? step_us - insight.predicted_us : insight.at_most_us;
+}
+
+// The places that insights with a saving have stay theirs: only their order changes.
+void order_by_saving(std::vector<Insight>& insights, double step_us) {
+  const auto has_saving = [&](const Insight& insight) { return saving_us(insight, step_us) > 0; };
+  std::vector<Insight> with;
+  std::ranges::copy_if(insights, std::back_inserter(with), has_saving);
+  std::ranges::stable_sort(with, std::ranges::greater{}, [&](const Insight& insight) { return saving_us(insight, step_us); });
+  auto next = with.begin();
+  for (Insight& insight : insights)
+    if (has_saving(insight)) insight = *next++;
+}
+
+std::string names_of(const std::vector<Part>& parts) {
+  std::string names;
+  for (const auto& [name, us] : parts) names += (names.empty() ? "“" : " and “") + name + "”";
+  return names;
+}
+
+double sum_of(const std::vector<Part>& parts) {
+  double sum = 0;
+  for (const auto& [name, us] : parts) sum += us;
+  return sum;
+}
+
+// What a step shows now of the thing that the edits take away, and why a step might save less.
+struct Now {
+  double us = 0;
+  std::string what, rest = "a step needs the rest for other work";
+};
+Now now_of(const Insight& insight) {
+  if (insight.calls_us > 0) return {insight.calls_us, "the calls take the host"};
+  if (insight.host_waits_us > 0) return {insight.host_waits_us, "the host waits there", "meanwhile the GPU works"};
+  return {sum_of(insight.gpu_waits), names_of(insight.gpu_waits) + (insight.gpu_waits.size() > 1 ? " take in the split" : " takes in the split")};
+}
+
+std::string number_text(const Interval& us) {
+  if (us.value < us.half_width) return "< " + fixed(us.value + us.half_width, 1);
+  const int decimals = us.value < 1000 ? 1 : 0;
+  return fixed(us.value, decimals) + (us.half_width > 0 ? " ± " + fixed(us.half_width, decimals) : "");
+}
+
 }  // namespace
 
-void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, double mean_step_us) {
-  if (std::ranges::all_of(insights, [](const Insight& insight) { return insight.edits.empty(); })) return;
+void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts) {
+  if (std::ranges::all_of(insights, [](const Insight& insight) { return insight.edits.empty(); })) return order_by_saving(insights, facts.step_us);
   std::optional<prof::StepCauses> known;
   try {
     known = causes();
   } catch (const Failure&) {  // nothing that could be replayed is in memory
-    return;
+    return order_by_saving(insights, facts.step_us);
   }
   for (Insight& insight : insights) {
     if (insight.edits.empty()) continue;
     try {
-      const prof::WhatIf result = prof::what_if(*known, trace, prof::parse_edits(insight.edits), 0);
-      if (result.unexplained_us > kMostUnexplained * result.measured_us.value) return;  // the trace has no calls, or lost them
+      const std::vector<prof::Edit> edits = prof::parse_edits(insight.edits);
+      const prof::WhatIf result = prof::what_if(*known, trace, edits, 0);
+      if (result.unexplained_us > kMostUnexplained * result.measured_us.value) return order_by_saving(insights, facts.step_us);  // the trace has no calls, or lost them
       insight.saves_us = result.saves_us;
-      if (insight.predicted_us > 0) insight.predicted_us = mean_step_us * result.predicted_us.value / result.measured_us.value;
+      if (insight.predicted_us > 0) insight.predicted_us = facts.step_us * result.predicted_us.value / result.measured_us.value;
+      relate(insight, edits, result, facts);
     } catch (const Failure&) {  // the newest steps have nothing that the edits could change
     }
   }
   std::erase_if(insights, is_harmless_wait);
+  order_by_saving(insights, facts.step_us);
 }
 
 std::string saving_text(const Insight& insight, double step_us) {
   if (insight.saves_us.known()) return saving_text(insight.saves_us);
-  return insight.predicted_us > 0 ? saving_text(Interval{step_us - insight.predicted_us, 0}) : std::string();
+  if (insight.predicted_us > 0) return saving_text(Interval{step_us - insight.predicted_us, 0});
+  return insight.at_most_us > 0 ? "saves at most " + time_text(insight.at_most_us) + " a step" : std::string();
 }
 
-std::string predictions_note(const std::vector<Insight>& insights, double step_us) {
+std::string relation_text(const Insight& insight) {
+  const Now now = now_of(insight);
+  if (!insight.saves_us.known() || !(now.us > 0)) return {};
+  const double more = insight.saves_us.value - now.us;
+  const std::string figure = now.what + ", " + time_text(now.us);
+  std::string text = "about what " + figure;
+  if (more > insight.saves_us.half_width) text = "more than " + figure + ", because what follows begins earlier";
+  if (more < -insight.saves_us.half_width) text = "less than " + figure + ", because " + now.rest;
+  if (insight.calls_us > 0 && !insight.gpu_waits.empty())
+    text += ". Of it, " + time_text(insight.calls_work_us) + " are the calls' own work, and for " + time_text(sum_of(insight.gpu_waits)) +
+            " the GPU waits: " + names_of(insight.gpu_waits) + " in the split";
+  return text;
+}
+
+std::string saving_sentence(const Insight& insight, double step_us) {
+  std::string saving = saving_text(insight, step_us);
+  if (saving.empty()) return saving;
+  saving[0] = static_cast<char>(std::toupper(saving[0]));
+  const std::string relation = relation_text(insight);
+  return saving + (relation.empty() ? "." : ": " + relation + ".");
+}
+
+std::string predictions_note(const std::vector<Insight>& insights) {
   std::set<std::string> kinds;
   int savings = 0;
+  bool noise = false;
   for (const Insight& insight : insights) {
-    if (saving_text(insight, step_us).empty()) continue;
+    if (!insight.saves_us.known() && insight.predicted_us <= 0) continue;
     ++savings;
+    noise = noise || insight.saves_us.half_width > 0;
     kinds.insert(insight.saves_us.known() ? kind_of_edits(insight.edits) : "choices");  // a rule predicts these without a replay
   }
   if (savings == 0) return {};
   std::string quote = proved_predictions().quote(kinds);
-  quote[0] = static_cast<char>(std::toupper(quote[0]));
-  return (savings > 1 ? "Each saving is predicted alone, and savings may overlap. " : "The saving is predicted. ") + quote + ".";
+  if (!noise) quote[0] = static_cast<char>(std::toupper(quote[0]));
+  return (savings > 1 ? "Each saving is predicted alone, and savings may overlap. " : "The saving is predicted. ") +
+         std::string(noise ? "± shows how much the steps of this recording differ; " : "") + quote + ".";
+}
+
+std::string action_of(const Insight& insight) {
+  std::string action;
+  for (const auto& [key, value] : insight.change) action += (action.empty() ? "" : ", ") + std::string(field(key).label) + " " + value;
+  return action.empty() ? insight.action : action;
+}
+
+std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_us) {
+  std::vector<Insight> can;
+  // A change that is about the loss has no part of a step.
+  std::ranges::copy_if(insights, std::back_inserter(can), [&](const Insight& insight) {
+    return !action_of(insight).empty() && (saving_us(insight, step_us) > 0 || insight.look_at != prof::Meaning::Other);
+  });
+  std::ranges::stable_sort(can, std::ranges::greater{}, [&](const Insight& insight) { return saving_us(insight, step_us); });
+  return can;
+}
+
+Table remedy_table(const std::vector<Insight>& remedies, double step_us) {
+  using Kind = Table::Kind;
+  Table table;
+  table.columns = {{.key = "action", .name = "what to do", .kind = Kind::Text, .tip = "The advice of the page Insights says why and how."},
+                   {.key = "now_us", .name = "costs now", .unit = "µs", .kind = Kind::Time, .width = 13, .tip = "What it costs a median step now: a part of the split, or the host's wait at a line."},
+                   {.key = "saves_us", .name = "a step saves", .unit = "µs", .kind = Kind::Time, .width = 20, .tip = "Each alone; ± shows how much the steps of this recording differ."},
+                   {.key = "", .name = "what to do", .kind = Kind::Text, .width = 1}};
+  for (const Insight& one : remedies) {
+    const double now = one.host_waits_us > 0 ? one.host_waits_us : sum_of(one.gpu_waits), saves = saving_us(one, step_us);
+    Table::Cell saving = saves > 0 ? Table::Cell(saves) : Table::Cell();
+    if (one.saves_us.known()) saving.text = number_text(one.saves_us);
+    else if (one.at_most_us > 0) saving.text = "≤ " + fixed(one.at_most_us, 1);
+    const std::string action = action_of(one);
+    Table::Cell what(action);
+    what.tip = one.headline;
+    table.rows.push_back({{what, now > 0 ? Table::Cell(now) : Table::Cell(), saving, action + (one.edits.empty() ? "" : "  (" + one.edits + ")")}});
+  }
+  return table;
 }
 
 }  // namespace ws::app

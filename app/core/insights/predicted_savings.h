@@ -1,21 +1,33 @@
-// What the advice of insights would save, by replay of the run's steps, and how far such predictions have been off. No Qt here.
+// What the advice of insights would save, by replay of the run's steps, how that relates to what the step shows now, and how far
+// such predictions have been off. No Qt here.
 #pragma once
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "app/core/insights/insight_rules.h"
+#include "profiling/base/table.h"
 #include "profiling/causes/step_causes.h"
 
 namespace ws::app {
 
 // Replays the steps with the edits of each insight. `causes` gives them; it is called if there is an edit, and may throw Failure
-// if nothing can be replayed. `mean_step_us`: on whose scale a step after a change of choices is predicted.
-void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, double mean_step_us);
+// if nothing can be replayed. `facts`: the split of the median step, on whose scale a step after a change of choices is predicted.
+// Of the insights with a saving, the largest comes first.
+void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts);
 
-// "saves 12.3 ± 3.0 µs a step"; empty without a prediction. `step_us`: as above. A view of such savings says once how far
-// predictions have been off: predictions_note().
+// "saves 12.3 ± 3.0 µs a step", "saves at most 835.0 µs a step"; empty without a prediction. `step_us`: of the facts above.
 std::string saving_text(const Insight& insight, double step_us);
-std::string predictions_note(const std::vector<Insight>& insights, double step_us);  // empty without a prediction
+// How the saving relates to what the calls take and to the split: "about what the calls take the host, 137.7 µs. Of it, …".
+// Empty without such figures.
+std::string relation_text(const Insight& insight);
+std::string saving_sentence(const Insight& insight, double step_us);  // both: "Saves 161.2 ± 26.7 µs a step: about what …."
+std::string predictions_note(const std::vector<Insight>& insights);  // what ± is, and how far predictions were off; empty without a prediction
+
+// What a person does about it: "allocator arena, launch graph", "load data with more workers". Empty for a finding only.
+std::string action_of(const Insight& insight);
+// The insights that a person can act on, the largest saving first: what would help most. Without a prediction a row has no number.
+std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_us);
+Table remedy_table(const std::vector<Insight>& remedies, double step_us);
 
 }  // namespace ws::app

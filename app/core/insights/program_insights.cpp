@@ -325,9 +325,10 @@ class Program {
   static std::string text(TimeNs time, uint64_t count) {
     return time_text(static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<uint64_t>(count, 1)));
   }
-  Insight insight(const char* rule, std::string headline, std::string why, prof::Meaning meaning, const Cost& cost, const std::string& edits = {}) const {
+  // `action`: what a person does, in a few words; empty if the card says it only.
+  Insight insight(const char* rule, std::string headline, std::string why, prof::Meaning meaning, const Cost& cost, const std::string& action, const std::string& edits = {}) const {
     Insight found{rule, std::move(headline), std::move(why), {}, 0, meaning};
-    found.edits = edits;
+    found.action = action, found.edits = edits;
     found.cost_ns = static_cast<double>(cost.time), found.share = part_of_time(cost.time);
     found.place = cost.longest;
     if (cost.longest) {
@@ -377,7 +378,7 @@ class Program {
         : workers_ == 1 ? "One worker is not enough: give the DataLoader more (num_workers)"
                         : count_text(workers_) + " workers are not enough: give the DataLoader more";
     Insight found = insight("waits for data", "the step waits for data: " + how_long, where + workers + ", or prepare the data once.",
-                            prof::Meaning::Idle, all, "loader ready");
+                            prof::Meaning::Idle, all, workers_ == 0 ? "load data in workers" : "give the DataLoader more workers", "loader ready");
     found.waits_for_data = true;
     return found;
   }
@@ -416,8 +417,10 @@ class Program {
                             "non_blocking=True, or copy less often."
                           : "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
                             "and read it every hundred steps.",
-                   prof::Meaning::Sync, most->second, "no sync line " + most->first.substr(0, cut));
-    if (!in_windows) found.share = 0;  // the bars show the time in trace windows
+                   prof::Meaning::Sync, most->second, (copies ? "pinned copy at " : "no wait at ") + most->first.substr(0, most->first.find(" in ")),
+                   "no sync line " + most->first.substr(0, cut));
+    if (in_windows) found.host_waits_us = per_step(most->second.time);
+    else found.share = 0;  // the bars show the time in trace windows
     return found;
   }
 
@@ -438,7 +441,7 @@ class Program {
     return insight("hot line", most->first + " takes " + share(most->second.time),
                    "Python itself takes this time. Do the work once before the loop, on tensors, or in the loader's "
                    "workers.",
-                   prof::Meaning::Idle, most->second);
+                   prof::Meaning::Idle, most->second, "less Python at " + most->first.substr(0, most->first.find(" in ")));
   }
 
   double per_step(TimeNs time) const {
@@ -450,14 +453,14 @@ class Program {
     const auto* most = largest(pageable_);
     if (!most || most->first.empty() || steps_ == 0 || !worth_saying(most->second.time)) return {};
     const double bytes = static_cast<double>(pageable_bytes_.at(most->first)) / static_cast<double>(most->second.count);
-    return insight("pageable copies",
+    Insight found = insight("pageable copies",
                    most->first + " copies " + bytes_text(bytes) + " from pageable memory: " +
                        text(most->second.time, most->second.count) + " each time, " + share(most->second.time),
                    "Use pinned memory (pin_memory=True in the DataLoader) and .to(device, non_blocking=True): the copy "
-                   "then runs beside "
-                   "kernels. This saves at most " +
-                       time_text(per_step(most->second.time)) + " a step.",
-                   prof::Meaning::Copy, most->second, "copies pinned");
+                   "then runs beside kernels.",
+                   prof::Meaning::Copy, most->second, "pinned copies", "copies pinned");
+    found.at_most_us = per_step(most->second.time);
+    return found;
   }
 
   Found many_optimizer_kernels() const {
@@ -471,7 +474,7 @@ class Program {
         "the optimizer launches " + count_text(kernels) + " kernels a step: " + time_text(per_step(optimizer_.time)) +
             ", " + share(optimizer_.time),
         "A fused optimizer updates all parameters with a few kernels: pass fused=True, or foreach=True, to it.",
-        prof::Meaning::Optimizer, optimizer_);
+        prof::Meaning::Optimizer, optimizer_, "fused optimizer");
   }
 
   Found fp32_products() const {
@@ -480,10 +483,13 @@ class Program {
         "fp32 products", "matrix products in fp32 take " + share(fp32_products_.time),
         "They do not use the tensor cores. Allow tf32 with torch.set_float32_matmul_precision(\"high\"), or train with "
         "torch.autocast in bf16, and compare the losses.",
-        prof::Meaning::Matrix, fp32_products_);
+        prof::Meaning::Matrix, fp32_products_, "products in tf32 or bf16");
   }
 
-  std::string saves(TimeNs time) const { return "This saves at most " + time_text(per_step(time)) + " a step."; }
+  Insight saves_at_most(TimeNs time, Insight found) const {
+    found.at_most_us = per_step(time);
+    return found;
+  }
   bool worth_a_card(TimeNs time) const {
     return steps_ > 0 && time > 0 && part_of_time(time) >= kShareOfKernels;
   }
@@ -507,34 +513,33 @@ class Program {
     std::string where;
     if (const prof::OpTag op = all.longest->span.op; !prof::line_of(trace_.ops[op]).empty())
       where = " at " + prof::line_of(trace_.ops[op]);
-    return insight("zeroed gradients",
+    return saves_at_most(all.time, insight("zeroed gradients",
                    "zero_grad fills the gradients with zeros" + where + ", and the backward pass adds to them: " +
                        time_text(per_step(all.time)) + " a step, " + share(all.time),
-                   "Call zero_grad(set_to_none=True), the default since PyTorch 2.0: the backward pass then writes new gradients. " +
-                       saves(all.time),
-                   prof::Meaning::Optimizer, all);
+                   "Call zero_grad(set_to_none=True), the default since PyTorch 2.0: the backward pass then writes new gradients.",
+                   prof::Meaning::Optimizer, all, "zero_grad(set_to_none=True)"));
   }
 
   Found transposed_images() const {
     const Cost all = sum_of(transposed_);
     if (!worth_a_card(all.time)) return {};
-    return insight("channels last",
+    return saves_at_most(all.time, insight("channels last",
                    "convolutions transpose their images to channels-last and back: " + time_text(per_step(all.time)) + " a step, " +
                        share(all.time),
                    most_of_it(transposed_) + "Keep the images in that layout: model.to(memory_format=torch.channels_last), and the "
-                       "same for the input. " + saves(all.time),
-                   prof::Meaning::Copy, all);
+                       "same for the input.",
+                   prof::Meaning::Copy, all, "channels-last images"));
   }
 
   Found pointwise_chains() const {
     const Cost all = sum_of(chains_);
     if (compiled_ || !worth_a_card(all.time)) return {};
     const double kernels = static_cast<double>(chained_) / static_cast<double>(steps_);
-    return insight("pointwise chains",
+    return saves_at_most(all.time, insight("pointwise chains",
                    count_text(kernels) + " pointwise kernels a step run in chains: as one kernel for each chain, they would take " +
                        time_text(per_step(all.time)) + " less, " + share(all.time),
-                   most_of_it(chains_) + "torch.compile(model) fuses such chains. " + saves(all.time),
-                   prof::Meaning::Pointwise, all);
+                   most_of_it(chains_) + "torch.compile(model) fuses such chains.",
+                   prof::Meaning::Pointwise, all, "fuse pointwise chains (torch.compile)"));
   }
 
   // Blocks that were allocated during the steps and never freed, if their number grows until the end.
@@ -576,7 +581,7 @@ class Program {
                        " more each step: " + bytes_text(static_cast<double>(kept.bytes)) + " so far",
                    "The program still holds these tensors, often in a list of losses with their graphs. Keep "
                    "loss.item() or loss.detach() instead, or delete what is not needed.",
-                   prof::Meaning::Allocation, {});
+                   prof::Meaning::Allocation, {}, {});
   }
 
   const prof::Trace& trace_;

@@ -14,7 +14,7 @@ constexpr double kLateWorthALook = 0.02, kExposedWorthALook = 0.10;  // shares o
 Insight of_step(const prof::RankReport& report, double us, bool of_median, Insight insight) {
   insight.look_at = prof::Meaning::Communication;
   insight.cost_ns = us * 1e3 * static_cast<double>(report.steps.size());
-  insight.part_us = us, insight.step_us = of_median ? report.median_step_us : report.step_us;
+  insight.of_median = of_median, insight.part_us = us, insight.step_us = of_median ? report.median_step_us : report.step_us;
   return insight;
 }
 
@@ -22,10 +22,12 @@ std::optional<Insight> late_rank(const prof::RankReport& report) {
   if (report.straggler.rank < 0 || report.straggler.share < kLateWorthALook) return std::nullopt;
   const std::string before = report.straggler.computes > 0 ? "Its GPU has more work or a lower clock: compare the shapes of its batches and its kernels with another rank. "
                                                            : "Look at what this rank does before: its host may load data, log or save. ";
+  const std::string waits = waits_text(report);
   Insight late = of_step(report, report.straggler.cost_us, report.straggler.of_median,
                       {"late rank", straggler_text(report),
-                       "The others wait for it in a collective. " + before + "The page Ranks shows each step."});
-  late.edits = "rank " + std::to_string(report.straggler.rank) + " on time";
+                       (waits.empty() ? "The others wait for it in a collective." : waits) + " " + before + "The page Ranks shows each step."});
+  const std::string rank = "rank " + std::to_string(report.straggler.rank);
+  late.action = (report.straggler.computes > 0 ? "less work for " : "less before a collective on ") + rank, late.edits = rank + " on time";
   return late;
 }
 

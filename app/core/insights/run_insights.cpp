@@ -69,8 +69,26 @@ JudgedRun judged(const prof::RunData& data, const ComparedRun& run, const std::o
 
 }  // namespace
 
+namespace {
+
+// What every view shows as the step: the split of the median one.
+RunFacts facts_of_program(const JudgedRun& run) {
+  if (!run.sample.traced()) return facts_of(judged_part(look_of(run.trace)));
+  RunFacts facts = facts_of(RunSpec{}, run.sample.median_parts, true);
+  facts.steps = run.sample.which;
+  return facts;
+}
+
+TraceLook look_of_program(const JudgedRun& run) {
+  TraceLook look = judged_part(look_of(run.trace));
+  if (look.steps.count > 0 && run.sample.traced()) look.median_step_us = run.sample.median_step_us();
+  return look;
+}
+
+}  // namespace
+
 RunFacts facts_of(const JudgedRun& run) {
-  if (!run.choices) return facts_of(judged_part(look_of(run.trace)));
+  if (!run.choices) return facts_of_program(run);
   RunFacts facts = facts_of(*run.choices, run.sample.median_parts, run.gpu);
   facts.steps = run.sample.which;
   if (run.sample.traced()) add_kernels(facts, run);
@@ -88,7 +106,7 @@ RunFacts facts_of(const JudgedRun& run) {
 RunInsights insights_of(const JudgedRun& run, const prof::RankReport& ranks, const prof::MultiprocessorReport& inside) {
   RunInsights all{facts_of(run), found_in_ranks(run, ranks)};
   const auto add = [&all](std::vector<Insight>&& more) { std::ranges::move(more, std::back_inserter(all.found)); };
-  add(run.choices ? found_in_steps(run, all.facts) : trace_insights(look_of(run.trace)));
+  add(run.choices ? found_in_steps(run, all.facts) : trace_insights(look_of_program(run)));
   if (auto late = late_multiprocessor(inside)) all.found.push_back(std::move(*late));
   add(stall_insights(run.trace, run.choices && !run.imported));
   return all;
@@ -100,7 +118,7 @@ RunInsights run_insights(const prof::RunData& data) {
   const std::optional<CompiledPlan> plan = run.spec ? plan_before_loading(*run.spec) : std::nullopt;
   RunInsights all = insights_of(judged(data, run, plan), ranks, prof::multiprocessor_report(data.trace));
   all.facts.plan = nullptr;
-  predict_savings(all.found, [&] { return prof::step_causes(data); }, data.trace, all.facts.step_us);
+  predict_savings(all.found, [&] { return prof::step_causes(data); }, data.trace, all.facts);
   return all;
 }
 
@@ -115,8 +133,13 @@ std::string to_json(const std::vector<Insight>& insights, const prof::Trace& tra
     nlohmann::ordered_json one{{"rule", insight.rule}, {"headline", insight.headline}, {"why", insight.why},
                                {"meaning", prof::meaning_name(insight.look_at)}};
     if (insight.cost_ns > 0) one["cost_us"] = insight.cost_ns * 1e-3;
+    if (const std::string action = action_of(insight); !action.empty()) one["action"] = action;
     if (insight.predicted_us > 0) one["predicted_step_us"] = insight.predicted_us;
     if (insight.saves_us.known()) one["edits"] = insight.edits, one["saves_us"] = {{"us", insight.saves_us.value}, {"half_width", insight.saves_us.half_width}};
+    if (insight.at_most_us > 0) one["saves_at_most_us"] = insight.at_most_us;
+    if (const std::string relation = relation_text(insight); !relation.empty()) one["relation"] = relation;
+    for (const auto& [name, us] : insight.gpu_waits) one["gpu_waits_us"][name] = us;
+    if (insight.calls_us > 0) one["calls_us"] = insight.calls_us, one["calls_work_us"] = insight.calls_work_us;
     for (const auto& [key, value] : insight.change) one["change"][key] = value;
     if (const std::string line = line_of(insight, trace); !line.empty()) one["line"] = line;
     if (insight.place) {

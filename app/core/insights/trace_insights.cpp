@@ -1,6 +1,7 @@
 #include "app/core/insights/trace_insights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <iterator>
 #include <unordered_map>
@@ -146,25 +147,12 @@ struct Place {
   TimeNs gap_before = 0;
 };
 
-// Adds some of the time before and after the place.
-Insight insight(std::string name, std::string headline, std::string advice, Meaning meaning, double cost_ns,
-                const Place& place, const char* edits = "") {
-  Insight found{std::move(name), std::move(headline), std::move(advice), {}, 0, meaning};
-  found.cost_ns = cost_ns, found.edits = edits;
-  found.place = place.span;
-  if (!place.span) return found;
-  const Span& span = place.span->span;
-  const TimeNs margin = place.gap_before > 0 ? place.gap_before / 4
-                                             : std::max<TimeNs>(20 * static_cast<TimeNs>(span.duration), 20'000);
-  found.around = {span.start - place.gap_before - margin, span.end() + margin};
-  return found;
-}
-
+// Counts are of all judged steps. Times are of the steps that stand for the median one.
 struct Judged {
   const TraceLook& look;
   const Seen& seen;
   const RunFacts& facts;
-  prof::Activity activity;  // outside of pauses
+  prof::Activity activity, all;  // outside of pauses; all: of all judged steps
   double wall() const { return static_cast<double>(activity.wall); }  // traced
   double part(Meaning m) const { return facts.part(m) * 1e3; }  // ns
   // The ranges of a program go on between trace windows.
@@ -174,14 +162,39 @@ struct Judged {
   // The split of the time takes the time between trace windows for a gap.
   double launch_gaps() const { return std::min(part(Meaning::Launch), idle()); }
   bool worth_saying(double ns) const { return ns >= kShareWorthSaying * wall(); }
-  // "3.2 ms, 12 % of the time"
-  std::string share(double ns) const { return time(ns) + ", " + percent(ns / wall(), 0) + " of the " + (look.steps.count > 0 ? "steps' " : "") + (activity.untraced > 0 ? "traced time" : "time"); }
+  // Part of all judged steps, on the scale of the time that is judged.
+  double in_judged(TimeNs of_all) const { return static_cast<double>(of_all) * wall() / std::max(1.0, static_cast<double>(all.wall)); }
+  double in_all(double ns) const { return ns * static_cast<double>(all.wall) / std::max(1.0, wall()); }
+  double shown(double ns) const { return look.of_median ? ns / std::max(1.0, wall()) * look.median_step_us * 1e3 : ns; }
+  std::string whole() const {
+    if (look.of_median) return "median step";
+    return (look.steps.count > 0 ? "steps' " : "") + std::string(activity.untraced > 0 ? "traced time" : "time");
+  }
+  // "3.2 ms, 12 % of the median step"
+  std::string share(double ns) const { return time(shown(ns)) + ", " + percent(ns / wall(), 0) + " of the " + whole(); }
+  // A number of all judged steps, divided by the steps if there are some.
+  std::string count(double of_all) const { return count_text(look.steps.count > 0 ? std::round(of_all / static_cast<double>(look.steps.count)) : of_all); }
+  const char* of_a_step() const { return look.steps.count > 0 ? " of a step" : ""; }
   Place gap() const { return {seen.gap.next, seen.gap.length}; }
   bool gap_is_pause() const {
     const TimeNs end = seen.gap.next->span.start;
     return 2 * prof::CoveredTime(look.pauses).within({end - seen.gap.length, end}) > seen.gap.length;
   }
 };
+
+// Adds some of the time before and after the place.
+Insight insight(const Judged& j, std::string name, std::string headline, std::string advice, Meaning meaning, double cost_ns,
+                const Place& place, const char* action = "", const char* edits = "") {
+  Insight found{std::move(name), std::move(headline), std::move(advice), {}, 0, meaning};
+  found.cost_ns = j.in_all(cost_ns), found.action = action, found.edits = edits, found.of_median = j.look.of_median;
+  found.place = place.span;
+  if (!place.span) return found;
+  const Span& span = place.span->span;
+  const TimeNs margin = place.gap_before > 0 ? place.gap_before / 4
+                                             : std::max<TimeNs>(20 * static_cast<TimeNs>(span.duration), 20'000);
+  found.around = {span.start - place.gap_before - margin, span.end() + margin};
+  return found;
+}
 
 using Found = std::optional<Insight>;
 
@@ -203,7 +216,7 @@ Found idle_gpu(const Judged& j) {
   const std::string share = idle > 0.99 * j.wall() ? "more than 99 %" : percent(idle / j.wall(), 0);
   const auto [cause, advice] = why_idle(j);
   const std::string who = j.worth_saying(j.data_wait()) ? "beside its waits for data, the GPU does nothing for " : "the GPU does nothing for ";
-  return insight("idle GPU", who + share + " of the " + (j.look.steps.count > 0 ? "steps: " : "time: ") + time(idle) + " of " + time(j.wall()),
+  return insight(j, "idle GPU", who + share + " of the " + j.whole() + ": " + time(j.shown(idle)) + " of " + time(j.shown(j.wall())),
                  advice + std::string(prof::has_samples(*j.look.trace)
                                           ? " The flame graph “While the GPU waited” (stats --by gaps) shows what the host did."
                                           : ""),
@@ -215,60 +228,63 @@ Found tiny_kernels(const Judged& j) {
   const auto tiny = static_cast<double>(j.seen.tiny);
   const bool loader = j.worth_saying(j.data_wait()), reads = !j.look.own_training && j.seen.waits.count > 0;
   std::string first;
-  const char* edits = "one graph launch";
+  const char *action = "one CUDA graph for all launches", *edits = "one graph launch";
   if (loader) {
-    first = " The step waits for data, so this alone changes little.", edits = "";
+    first = " The step waits for data, so this alone changes little.", action = edits = "";
   } else if (reads) {
-    first = " A step in which the host waits for the GPU cannot be captured: remove these waits first.", edits = "no sync; one graph launch";
+    first = " A step in which the host waits for the GPU cannot be captured: remove these waits first.", action = "no waits, then one CUDA graph", edits = "no sync; one graph launch";
   }
   return insight(
-      "tiny kernels",
-      count_text(tiny) + " of " + count_text(static_cast<double>(j.seen.kernels)) + " kernels run for less than 5 µs",
+      j, "tiny kernels",
+      j.count(tiny) + " of " + j.count(static_cast<double>(j.seen.kernels)) + " kernels" + j.of_a_step() + " run for less than 5 µs",
       "The host needs as long to launch such a kernel as the GPU to run it. Fuse neighbours, raise the "
       "batch, or launch many at once as a CUDA graph" +
           std::string(j.look.own_training ? "" : " (in PyTorch: torch.compile with mode=\"reduce-overhead\")") + ". The launch gaps take " +
           j.share(j.launch_gaps()) + "." + first,
-      Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny}, edits);
+      Meaning::Launch, j.in_judged(static_cast<TimeNs>(j.seen.tiny) * kTiny), {j.seen.commonest_tiny}, action, edits);
 }
 
 Found waits(const Judged& j) {
   const double spent = j.part(Meaning::Sync);
   if (j.seen.waits.count == 0 || !j.worth_saying(spent)) return {};
-  return insight("waits",
-                 "the host waits " + count_text(static_cast<double>(j.seen.waits.count)) +
-                     " times while the GPU does nothing: " + j.share(spent),
+  return insight(j, "waits",
+                 "the host waits " + j.count(static_cast<double>(j.seen.waits.count)) + " times" + (j.look.steps.count > 0 ? " a step" : "") +
+                     " while the GPU does nothing: " + j.share(spent),
                  std::string("At the end of each wait, the GPU has no work left. Wait only where a result is read.") +
                      (j.look.own_training ? "" : " In PyTorch, .item() and .cpu() also wait."),
-                 Meaning::Sync, spent, {j.seen.waits.longest}, "no sync");
+                 Meaning::Sync, spent, {j.seen.waits.longest}, "wait only where a result is read", "no sync");
 }
 
 Found slowest_gap(const Judged& j) {
-  const auto length = static_cast<double>(j.seen.gap.length);
-  if (!j.seen.gap.next || !j.worth_saying(length)) return {};
-  return insight("slowest gap", "the longest gap on the GPU lasts " + (j.gap_is_pause() ? time(length) + ", in a pause between steps" : j.share(length)),
+  const auto length = static_cast<double>(j.seen.gap.length), all = static_cast<double>(j.all.wall);
+  if (!j.seen.gap.next || length < kShareWorthSaying * all) return {};
+  const std::string of = percent(length / all, 0) + " of " + (j.look.steps.count > 0 ? "the steps' time" : "the time");
+  Insight found = insight(j, "slowest gap", "the longest gap on the GPU lasts " + time(length) + ", " + (j.gap_is_pause() ? "in a pause between steps" : of),
                  "It ends with " + prof::short_kernel_name(j.look.trace->name(j.seen.gap.next->span.name)) +
                      ". Often the cause is a first call, the reading of a file, or an evaluation.",
-                 Meaning::Idle, length, j.gap());
+                 Meaning::Idle, j.in_judged(j.seen.gap.length), j.gap());
+  found.of_median = false;
+  return found;
 }
 
 Found bare_copies(const Judged& j) {
   const auto bare = static_cast<double>(j.activity.copies - j.activity.overlap);
   if (j.seen.copies.count == 0 || !j.worth_saying(bare)) return {};
-  return insight("unoverlapped copies", "copies take " + j.share(bare) + ", with no kernel beside them",
+  return insight(j, "unoverlapped copies", "copies take " + j.share(bare) + ", with no kernel beside them",
                  count_text(static_cast<double>(j.seen.copies.count)) + " copies move " +
-                     bytes_text(static_cast<double>(j.seen.copied_bytes)) +
+                     bytes_text(static_cast<double>(j.seen.copied_bytes)) + (j.look.steps.count > 0 ? " in all steps" : "") +
                      ". From pinned memory and on a stream of their own they run while kernels do.",
-                 Meaning::Copy, bare, {j.seen.copies.longest}, "copies overlapped");
+                 Meaning::Copy, bare, {j.seen.copies.longest}, "pinned copies on a stream of their own", "copies overlapped");
 }
 
 Found allocator_traffic(const Judged& j) {
-  const auto spent = static_cast<double>(j.seen.allocations.time);
+  const double spent = j.in_judged(j.seen.allocations.time);
   if (j.seen.allocations.count == 0 || !j.worth_saying(spent)) return {};
-  return insight("allocator traffic",
-                 count_text(static_cast<double>(j.seen.allocations.count)) + " calls of the allocator take the host " +
+  return insight(j, "allocator traffic",
+                 j.count(static_cast<double>(j.seen.allocations.count)) + " calls of the allocator" + j.of_a_step() + " take the host " +
                      j.share(spent),
                  "Freeing memory often waits for the whole GPU. Allocate buffers once and reuse them, or use a pool.",
-                 Meaning::Allocation, spent, {j.seen.allocations.longest}, "no allocator calls");
+                 Meaning::Allocation, spent, {j.seen.allocations.longest}, "reuse buffers, or use a pool", "no allocator calls");
 }
 
 constexpr Found (*kTraceRules[])(const Judged&) = {idle_gpu,    tiny_kernels, waits,
@@ -366,10 +382,10 @@ RunFacts facts_of(const TraceLook& look) {
 std::vector<Insight> trace_insights(const TraceLook& look) {
   std::vector<Insight> found;
   if (look.end <= look.begin) return found;
-  const TraceLook part = judged_part(look);
+  const TraceLook part = judged_part(look), typical = median_part(part);
   const Seen seen = look_at(part);
-  const RunFacts facts = facts_of(part);
-  const Judged judged{part, seen, facts, activity_between_pauses(part)};
+  const RunFacts facts = facts_of(typical);
+  const Judged judged{typical, seen, facts, activity_between_pauses(typical), activity_between_pauses(part)};
   for (const auto rule : kTraceRules)
     if (auto insight = rule(judged)) found.push_back(std::move(*insight));
   sort_rows(found, [](const Insight& a, const Insight& b) { return a.cost_ns > b.cost_ns; });

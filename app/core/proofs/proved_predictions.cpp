@@ -97,7 +97,7 @@ std::string ProvedPredictions::quote(const std::set<std::string>& kinds) const {
   for (const auto& [kind, errors] : by_kind())
     if (kinds.contains(kind)) parts += (proved++ > 0 ? ", " : "") + percent(errors.median) + " (" + kind + ", " + count_of(errors.proofs) + ")";
   if (proved == 0) return "no such prediction has been proved; others were " + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
-  return "predictions were off by " + parts + " at the median " + where() + (proved < kinds.size() ? "; other kinds are not proved" : "");
+  return "proved predictions were off by " + parts + " at the median " + where() + (proved < kinds.size() ? "; other kinds are not proved" : "");
 }
 
 ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }

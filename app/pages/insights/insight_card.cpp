@@ -59,28 +59,22 @@ QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() *
 
 QString EvidenceBars::nameOf(RowKind kind) const {
   if (kind != RowKind::Now) return kind == RowKind::Predicted ? tr("predicted") : tr("measured");
-  if (whole_trace_ && !steps_.isEmpty()) return tr("these steps");
   if (whole_trace_) return tr("all the time");
   return of_ranks_ ? tr("step") : tr("median now");
 }
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
-  host_idles_gpu_ = false;
   rule_ = QString::fromStdString(insight.rule), waits_for_data_ = insight.waits_for_data;
-  look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, of_itself_ = of_ranks_ || (facts.whole_trace && insight.share > 0), whole_trace_ = facts.whole_trace;
-  steps_ = insight.step_us > 0 ? QString() : QString::fromStdString(prof::which_steps(facts.steps));
-  const bool judges_trace = insight.cost_ns > 0 && insight.step_us <= 0 && !facts.whole_trace;  // a step has other shares
+  look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || insight.share > 0, whole_trace_ = facts.whole_trace;
+  steps_ = of_ranks_ ? QString() : QString::fromStdString(prof::which_steps(facts.steps));
+  const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !insight.of_median && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
     for (size_t m = 0; m < std::size(facts.part_us); ++m)
       if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m), facts.part_us[m]});
     // A program without a GPU has nothing to split here.
-    const bool idle_only = whole_trace_ && now.parts.size() == 1 && now.parts[0].meaning == Meaning::Idle;
-    // Inside of steps, a GPU without work has launch gaps.
-    const bool inside = whole_trace_ && !of_itself_ && facts.part(Meaning::Launch) > facts.part(Meaning::Idle);
-    host_idles_gpu_ = inside && look_at_ == Meaning::Idle;
-    if (host_idles_gpu_) look_at_ = Meaning::Launch;
+    const bool idle_only = now.parts.size() == 1 && now.parts[0].meaning == Meaning::Idle;
     if (!idle_only) rows_.push_back(std::move(now));
     const auto against_now = [&](RowKind kind, double us) {
       if (us > 0) rows_.push_back({kind, time_axis_text(us), us, {}, change_in_time(facts.step_us, us)});
@@ -140,7 +134,6 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     painter.setPen(theme().secondary);
     painter.setFont(ui_font(11));
     const QString name = of_itself_                                      ? rule_
-                         : host_idles_gpu_                               ? tr("GPU without work")
                          : whole_trace_ && part.meaning == Meaning::Idle ? tr("idle, host outside CUDA")
                          : whole_trace_ && part.meaning == Meaning::Sync ? tr("sync while no kernel runs")
                                                                          : ws::app::meaning_name(part.meaning);
@@ -170,7 +163,7 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
   if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));
-  saving_ = text_label(with_capital(with_units(saving)), ui_font(12), this);
+  saving_ = text_label(with_units(saving), ui_font(12), this);
   saving_->setVisible(!saving.isEmpty());
   words->addWidget(saving_);
   result_ = text_label({}, ui_font(12.5, 600), this);

@@ -49,7 +49,8 @@ class EvidenceBars : public QWidget {
   prof::Meaning look_at_ = prof::Meaning::Other;
   QString rule_;   // "waits for data"
   QString steps_;  // "steps 21–58"; empty: the time is not cut to steps
-  bool of_ranks_ = false, of_itself_ = false, waits_for_data_ = false, whole_trace_ = false, host_idles_gpu_ = false;
+  bool of_ranks_ = false;   // the mean step of all ranks
+  bool of_itself_ = false, waits_for_data_ = false, whole_trace_ = false;
 };
 
 class InsightCard : public QFrame {

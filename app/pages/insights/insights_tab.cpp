@@ -6,12 +6,10 @@
 #include <algorithm>
 
 #include "app/core/insights/predicted_savings.h"
-#include "app/core/insights/trace_insights.h"
 #include "app/text/qt_text.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
-#include "app/workspace/compared_live_run.h"
 #include "app/workspace/training_session.h"
 #include "engine/devices/devices.h"
 
@@ -33,25 +31,6 @@ Tried outcome(const Run& run) {
 }
 
 }  // namespace
-
-// A live run is replayed while the page is seen. The reports know the steps, and the readers the spans that show them.
-RunInsights InsightsTab::foundIn(const Run& run) {
-  RunInsights all = insights_of(judged_run(run), *ranks_.report(), *inside_.report());
-  const auto show = [&](const char* rule, const std::optional<SpanChoice>& span, prof::TimeRange around) {
-    for (Insight& one : all.found)
-      if (one.rule == rule) {
-        if (span) one.place = prof::FoundSpan{span->track, span->span};
-        if (around.end > around.begin) one.around = around;
-      }
-  };
-  if (!inside_.report()->late.empty()) show("late multiprocessor", inside_.spanOf(bar_of(*inside_.report(), inside_.report()->late[0])), {});
-  if (const auto step = latest_step(*ranks_.report()))
-    for (const char* rule : {"late rank", "ranks late in turn", "exposed transfers"}) show(rule, ranks_.spanOf(*step), ranks_.timeOf(*step));
-  constexpr size_t kMostSpans = 50'000;
-  if (!run.live() || isVisible())
-    predict_savings(all.found, [&run] { return causes_of(run, kMostSpans); }, run.trace, all.facts.step_us);
-  return all;
-}
 
 InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(parent), session_(session) {
   auto* outer = new QVBoxLayout(this);
@@ -82,8 +61,7 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
     if (run_ && run_->live()) refresh();
   });
   due_.start();
-  for (ReportReader* reader : {static_cast<ReportReader*>(&inside_), static_cast<ReportReader*>(&ranks_)})
-    connect(reader, &ReportReader::changed, this, &InsightsTab::refresh);
+  connect(&advice_, &RunAdvice::changed, this, &InsightsTab::refresh);
   connect(session_, &TrainingSession::ended, this, &InsightsTab::sessionEnded);
   connect(session_, &TrainingSession::stateChanged, this, &InsightsTab::showAttempts);
   refresh();
@@ -107,12 +85,11 @@ void InsightsTab::sessionEnded(Run* run) {
   if (run == run_) refresh();
 }
 
+// A live run is copied and replayed while the page is seen.
 void InsightsTab::refresh() {
-  for (ReportReader* reader : {static_cast<ReportReader*>(&inside_), static_cast<ReportReader*>(&ranks_)}) {
-    reader->setRun(run_);
-    if (isVisible() || (run_ && !run_->live())) reader->refresh();  // to copy a live trace takes time
-  }
-  const auto [facts, found] = run_ ? foundIn(*run_) : RunInsights();
+  const bool seen = isVisible() || (run_ && !run_->live());
+  advice_.setRun(run_, seen);
+  const auto [facts, found] = advice_.found(seen);
   if (!run_) {
     empty_->setText(tr("Train a run to see what it could do better."));
   } else {
@@ -127,20 +104,20 @@ void InsightsTab::refresh() {
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
   std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, savings;
   for (const Insight& insight : found) {
-    savings.push_back(saving_text(insight, facts.step_us));
+    savings.push_back(saving_sentence(insight, facts.step_us));
     now.push_back(insight.headline + savings.back());
   }
   empty_->setVisible(found.empty());
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
   column_->setStretchFactor(found.empty() ? column_->itemAt(column_->count() - 1)->widget() : empty_, 0);
-  note_->setText(text(predictions_note(found, facts.step_us)));
+  note_->setText(text(predictions_note(found)));
   note_->setVisible(!note_->text().isEmpty());
   if (now == shown_) return;
   shown_ = now;
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();
   cards_.clear();
   for (size_t i = 0; i < found.size(); ++i) {
-    auto* card = new InsightCard(facts, found[i], text(savings[i].empty() ? std::string() : savings[i] + "."), i == 0, this);
+    auto* card = new InsightCard(facts, found[i], text(savings[i]), i == 0, this);
     connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
     connect(card, &InsightCard::showClicked, this, [this, card] { emit showWanted(run_, card->insight()); });
     card->setShowable(evidence_of(*run_, found[i]).has_value());

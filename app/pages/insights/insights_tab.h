@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "app/pages/insights/insight_card.h"
-#include "app/pages/insights/run_facts.h"
-#include "app/workspace/report_reader.h"
+#include "app/pages/insights/run_advice.h"
 
 class QLabel;
 class QVBoxLayout;
@@ -42,7 +41,6 @@ class InsightsTab : public QWidget {
     QPointer<Run> base, run;
     std::string rule;
   };
-  RunInsights foundIn(const Run& run);
   void fill(const RunFacts& facts, const std::vector<Insight>& found);
   void showAttempts();
   void sessionEnded(Run* run);
@@ -59,8 +57,7 @@ class InsightsTab : public QWidget {
   std::vector<std::string> shown_;  // headlines and savings of the cards: cards are rebuilt only if these change
   QTimer due_;
   bool trying_ = false;  // the run that starts now is an attempt
-  MultiprocessorReader inside_;
-  RankReader ranks_;
+  RunAdvice advice_;
 };
 
 }  // namespace ws::app

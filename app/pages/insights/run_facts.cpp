@@ -84,8 +84,9 @@ bool on_gpu(const Run& run) {
 
 JudgedRun judged_run(const Run& run) {
   JudgedRun judged{.trace = run.trace, .imported = run.origin == RunOrigin::Imported, .gpu = on_gpu(run)};
+  judged.sample = sample_of(run);
   if (!run.hasChoices()) return judged;
-  judged.choices = run.spec, judged.sample = sample_of(run);
+  judged.choices = run.spec;
   judged.plan = run.plan ? &*run.plan : nullptr;
   judged.limits = card_limits(run);
   judged.has_losses = !run.steps.empty();

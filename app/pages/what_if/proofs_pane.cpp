@@ -46,18 +46,23 @@ ProofsPane::ProofsPane(QWidget* parent) : Pane(tr("Proofs"), parent) {
   errors_->setContentsMargins(8, 0, 8, 0);
   table_ = table_view(body, model_, sorter_, tr("Errors of predictions by kind of edit"));
   table_->viewport()->installEventFilter(this);
-  auto* column = new QVBoxLayout(body);
-  column->setContentsMargins(0, 0, 0, 0), column->setSpacing(2);
-  column->addWidget(plot_, 3);
-  column->addWidget(errors_);
-  column->addWidget(table_, 2);
+  column_ = new QVBoxLayout(body);
+  column_->setContentsMargins(0, 0, 0, 0), column_->setSpacing(2);
+  column_->addWidget(plot_, 3);
+  column_->addWidget(errors_);
+  column_->addWidget(table_, 2);
   setBody(body);
   connect(plot_, &Plot::zoomChanged, this, &ProofsPane::draw);
 }
 
+void ProofsPane::addNote(QLabel* note) {
+  note->setContentsMargins(8, 2, 8, 0);
+  column_->insertWidget(notes_++, note);
+}
+
 void ProofsPane::setProofs(const ProvedPredictions& proved) {
   proofs_ = proved.proofs();
-  setTitle(tr("Proofs"), proofs_.empty() ? QString() : QString::number(proofs_.size()));
+  setTitle(tr("Proofs"), proofs_.empty() ? QString() : tr("%1 · how far predictions were off").arg(proofs_.size()), QString::number(proofs_.size()));
   errors_->setText(tr("%1. %2.").arg(with_capital(text(errors_text(errors_of(proofs_)))), with_capital(text(proved.where()))));
   errors_->setVisible(!proofs_.empty());
   table_->setVisible(!proofs_.empty());

@@ -8,6 +8,7 @@
 
 class QLabel;
 class QTableView;
+class QVBoxLayout;
 
 namespace ws::app {
 
@@ -18,6 +19,7 @@ class ProofsPane : public Pane {
  public:
   explicit ProofsPane(QWidget* parent = nullptr);
   void setProofs(const ProvedPredictions& proved);
+  void addNote(QLabel* note);  // above the chart
   void mark(const Proof& proof);  // the newest one has its colour
   Plot* plot() const { return plot_; }
   const TableModel& kinds() const { return model_; }
@@ -34,6 +36,8 @@ class ProofsPane : public Pane {
 
   std::vector<Proof> proofs_;
   std::optional<Proof> marked_;
+  QVBoxLayout* column_;
+  int notes_ = 0;
   Plot* plot_;
   QLabel* errors_;
   TableModel model_;

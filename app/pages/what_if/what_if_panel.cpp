@@ -9,8 +9,10 @@
 #include <QSplitter>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <cmath>
 
+#include "app/core/insights/predicted_savings.h"
 #include "app/pages/what_if/proofs_pane.h"
 #include "app/pages/what_if/step_path_view.h"
 #include "app/pages/what_if/step_pictures.h"
@@ -24,11 +26,10 @@
 #include "datasets/dataset.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/failure.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
-
-constexpr size_t kMostSpans = 150'000;  // the window waits for the graph, below 0.1 s
 
 QString less_text(double us) { return us < 0 ? QObject::tr("%1 more").arg(step_time_text(-us)) : QObject::tr("%1 less").arg(step_time_text(us)); }
 
@@ -48,14 +49,6 @@ QString named_work(const std::optional<prof::WhatIf>& result) {
     if (found != result->rows.end()) return text(found->name);
   }
   return {};
-}
-
-// An op, line or module has no choice that frees it, so most rows have no error.
-double median_error(const ProvedPredictions& proved, const prof::HelpRow& row) {
-  const std::string kind = kind_of_edits(prof::edit_of(row));
-  for (const ProvedKind& one : proved.by_kind())
-    if (one.kind == kind) return one.errors.median;
-  return std::nan("");
 }
 
 // Rows of one kind do not contain each other. Rows of two kinds do: a module has launch calls.
@@ -79,15 +72,14 @@ QString list_name(prof::GroupKind kind) {
   return QObject::tr("By op");
 }
 
-Table help_table(const std::vector<prof::HelpRow>& rows, const ProvedPredictions& proved) {
+Table parts_table(const std::vector<prof::HelpRow>& rows) {
   Table table;
   using Kind = Table::Kind;
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "what the step does"},
-                   {.key = "now_us", .name = "own time", .unit = "µs", .kind = Kind::Time, .tip = "its work in the median step, without waits, of all threads and ranks together: with several of them, more than the step takes"},
+                   {.key = "now_us", .name = "own time", .unit = "µs", .kind = Kind::Time, .tip = "its work in the median step, without waits, on the rank that has most of it; threads together"},
                    {.key = "one_us_less_saves", .name = "1 µs less saves", .decimals = 2, .tip = "what a step saves for each µs that this takes less: 1 on the critical path, 0 beside it"},
-                   {.key = "saved_if_free_us", .name = "a step saves", .unit = "µs", .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore},
-                   {.key = "off", .name = "off by", .unit = "%", .kind = Kind::Percent, .tip = "how far such predictions have been off at the median, as a share of the measured step"}};
-  for (const prof::HelpRow& row : rows) table.rows.push_back({{row.name, row.now_us, row.slope(), row.gain_us, median_error(proved, row)}});
+                   {.key = "saved_if_free_us", .name = "a step saves", .unit = "µs", .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore}};
+  for (const prof::HelpRow& row : rows) table.rows.push_back({{row.name, row.now_us, row.slope(), row.gain_us}});
   return table;
 }
 
@@ -111,47 +103,25 @@ void WhatIfPanel::build() {
   view_ = new StepPathView(body_);
   body_->setPicture(view_);
   step_pane_->setBody(body_);
-  help_pane_ = new Pane(tr("What would help most"), bottom);
-  table_ = table_view(help_pane_, model_, sorter_, tr("What would help most"));
-  table_->viewport()->installEventFilter(this);
-  auto* help = new QWidget(help_pane_);
-  auto* column = new QVBoxLayout(help);
-  column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
-  column->addWidget(table_, 1);
-  help_note_ = label(help, 11);
-  help_note_->setForegroundRole(QPalette::PlaceholderText);
-  help_note_->setContentsMargins(10, 3, 10, 5);
-  column->addWidget(help_note_);
-  help_pane_->setBody(help);
-  kind_button_ = option_button(tr("What the rows are"), help_pane_);
-  auto* kinds = new QMenu(kind_button_);
-  for (const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
-    connect(kinds->addAction(list_name(kind)), &QAction::triggered, this, [this, kind] {
-      kind_ = kind;
-      fillTable();
-    });
-  kind_button_->setMenu(kinds);
-  kind_button_->setText(list_name(kind_));
-  help_pane_->addOption(kind_button_);
   top->addWidget(buildEdits());
   top->addWidget(step_pane_);
-  bottom->addWidget(help_pane_);
-  bottom->addWidget(buildPrediction());
-  proofs_ = new ProofsPane(bottom);
-  bottom->addWidget(proofs_);
-  for (Pane* pane : {edits_pane_, step_pane_, help_pane_, prediction_pane_}) pane->legend()->hide();
+  bottom->addWidget(buildHelp());
+  bottom->addWidget(buildParts());
+  bottom->addWidget(buildProofs());
+  for (Pane* pane : {edits_pane_, step_pane_, help_pane_, parts_pane_}) pane->legend()->hide();
   for (QSplitter* splitter : {rows, top, bottom}) splitter->setChildrenCollapsible(false);
   top->setStretchFactor(1, 1), bottom->setStretchFactor(0, 1);
-  edits_pane_->setMinimumWidth(200), prediction_pane_->setMinimumWidth(240), proofs_->setMinimumWidth(260);  // the first layout may be narrow
-  top->setSizes({230, 800}), bottom->setSizes({520, 270, 330}), rows->setSizes({360, 300});
+  edits_pane_->setMinimumWidth(200), help_pane_->setMinimumWidth(280), parts_pane_->setMinimumWidth(240), proofs_->setMinimumWidth(240);  // the first layout may be narrow
+  top->setSizes({230, 800}), bottom->setSizes({440, 330, 280}), rows->setSizes({360, 300});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->addWidget(rows);
-  connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
-    const int row = sorter_.mapToSource(index).row();
-    addEdit(text(prof::edit_of(rows_of(result_, kind_)[static_cast<size_t>(row)])));
-  });
   connect(view_, &StepPathView::barChosen, this, [this](const QString& name) { input_->setText(name + QStringLiteral(" /2")); input_->setFocus(); });
+  connect(&advice_, &RunAdvice::changed, this, [this] {
+    if (!isVisible()) return;
+    spans_ = 0;
+    refresh();
+  });
 }
 
 QWidget* WhatIfPanel::buildEdits() {
@@ -164,11 +134,18 @@ QWidget* WhatIfPanel::buildEdits() {
   input_ = new QLineEdit(body);
   input_->setToolTip(tr("An edit is one of: %1").arg(QString::fromUtf8(prof::kEditForms)));
   input_->setAccessibleName(tr("New edit"));
-  together_ = label(body, 12);
+  together_ = label(body, 12), why_not_ = label(body, 11);
+  prove_ = new QPushButton(tr("Prove it"), body);
+  prove_->setToolTip(tr("Trains with the choices now and with the choices that do the edits, in turn, and compares the measured step with the prediction."));
   clear_ = new QPushButton(tr("Clear"), body);
+  auto* buttons = new QHBoxLayout;
+  buttons->addWidget(prove_), buttons->addWidget(clear_);
   auto* column = new QVBoxLayout(body);
-  for (QWidget* widget : std::initializer_list<QWidget*>{list_, input_, together_, clear_}) column->addWidget(widget);
+  for (QWidget* widget : std::initializer_list<QWidget*>{list_, input_, together_}) column->addWidget(widget);
+  column->addLayout(buttons);
+  column->addWidget(why_not_);
   edits_pane_->setBody(body);
+  connect(prove_, &QPushButton::clicked, this, &WhatIfPanel::prove);
   connect(clear_, &QPushButton::clicked, this, &WhatIfPanel::clearEdits);
   connect(input_, &QLineEdit::returnPressed, this, [this] {
     if (addEdit(input_->text())) input_->clear();
@@ -176,18 +153,62 @@ QWidget* WhatIfPanel::buildEdits() {
   return edits_pane_;
 }
 
-QWidget* WhatIfPanel::buildPrediction() {
-  prediction_pane_ = new Pane(tr("Proof"), this);
-  auto* body = new QWidget(prediction_pane_);
-  why_not_ = label(body, 11), proof_ = label(body, 13), quote_ = label(body, 11);
-  prove_ = new QPushButton(tr("Prove it"), body);
-  prove_->setToolTip(tr("Trains with the choices now and with the choices that do the edits, in turn, and compares the measured step with the prediction."));
+namespace {
+
+// A table with a note below it.
+QLabel* put_with_note(Pane* pane, QTableView* table) {
+  auto* body = new QWidget(pane);
   auto* column = new QVBoxLayout(body);
-  for (QWidget* widget : std::initializer_list<QWidget*>{prove_, why_not_, proof_, quote_}) column->addWidget(widget);
-  column->addStretch(1);
-  prediction_pane_->setBody(body);
-  connect(prove_, &QPushButton::clicked, this, &WhatIfPanel::prove);
-  return prediction_pane_;
+  column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
+  table->setParent(body);
+  column->addWidget(table, 1);
+  QLabel* note = label(body, 11);
+  note->setForegroundRole(QPalette::PlaceholderText);
+  note->setContentsMargins(10, 3, 10, 5);
+  column->addWidget(note);
+  pane->setBody(body);
+  return note;
+}
+
+}  // namespace
+
+QWidget* WhatIfPanel::buildHelp() {
+  help_pane_ = new Pane(tr("What would help most"), this);
+  help_table_ = table_view(help_pane_, help_model_, help_sorter_, tr("What would help most"));
+  help_table_->viewport()->installEventFilter(this);
+  help_note_ = put_with_note(help_pane_, help_table_);
+  connect(help_table_, &QTableView::activated, this, [this](const QModelIndex& index) { addRemedy(help_sorter_.mapToSource(index).row()); });
+  return help_pane_;
+}
+
+QWidget* WhatIfPanel::buildParts() {
+  parts_pane_ = new Pane(tr("If a part took no time"), this);
+  parts_table_ = table_view(parts_pane_, parts_model_, parts_sorter_, tr("If a part took no time"));
+  parts_table_->viewport()->installEventFilter(this);
+  parts_note_ = put_with_note(parts_pane_, parts_table_);
+  kind_button_ = option_button(tr("What the rows are"), parts_pane_);
+  auto* kinds = new QMenu(kind_button_);
+  for (const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
+    connect(kinds->addAction(list_name(kind)), &QAction::triggered, this, [this, kind] {
+      kind_ = kind;
+      fillTables();
+    });
+  kind_button_->setMenu(kinds);
+  kind_button_->setText(list_name(kind_));
+  parts_pane_->addOption(kind_button_);
+  connect(parts_table_, &QTableView::activated, this, [this](const QModelIndex& index) {
+    const int row = parts_sorter_.mapToSource(index).row();
+    addEdit(text(prof::edit_of(rows_of(result_, kind_)[static_cast<size_t>(row)])));
+  });
+  return parts_pane_;
+}
+
+QWidget* WhatIfPanel::buildProofs() {
+  proofs_ = new ProofsPane(this);
+  proof_ = label(proofs_, 13), quote_ = label(proofs_, 11);
+  proofs_->addNote(proof_);
+  proofs_->addNote(quote_);
+  return proofs_;
 }
 
 QString WhatIfPanel::headline() const { return body_->headline(); }
@@ -217,7 +238,7 @@ void WhatIfPanel::showEvent(QShowEvent* event) {
 }
 
 bool WhatIfPanel::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::Resize) fitTable();
+  if (event->type() == QEvent::Resize) fitTables();
   if (watched == list_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Delete) {
     removeEdit(list_->currentRow());
     return true;
@@ -233,27 +254,24 @@ struct Example {
   QString name;
 };
 
-// Without an edit, the cause that would help most shows what the page does.
-std::optional<Example> example_of(const prof::StepCauses& causes, const prof::Trace& trace, const prof::WhatIf& result) {
-  const std::vector<prof::HelpRow> causes_of_step = rows_of(result, prof::GroupKind::Cause);
-  const auto most = std::ranges::max_element(causes_of_step, {}, &prof::HelpRow::gain_us);
-  if (most == causes_of_step.end() || !(most->gain_us > 0)) return std::nullopt;
-  const std::vector<prof::Edit> edits = prof::parse_edits(prof::edit_of(*most));
-  const prof::WhatIf then = prof::what_if(causes, trace, edits);
+// Without an edit, the advice that would help most shows what the page does.
+std::optional<Example> example_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<Insight>& remedies) {
+  const auto most = std::ranges::find_if(remedies, [](const Insight& one) { return one.saves_us.value > 0; });
+  if (most == remedies.end()) return std::nullopt;
+  const std::vector<prof::Edit> edits = prof::parse_edits(most->edits);
+  const prof::WhatIf then = prof::what_if(causes, trace, edits, 0);
   PathPicture picture = step_pictures(causes, trace, edits, then).back();
-  picture.title = QObject::tr("for example without “%1”").arg(text(most->name));
+  const QString action = text(action_of(*most));
+  picture.title = QObject::tr("for example with “%1”").arg(action);
   picture.example = true;
-  return Example{std::move(picture), then, text(most->name)};
+  return Example{std::move(picture), then, action};
 }
 
-// The advice is about one graph launch, which saves more than free launch calls.
-QString graph_note(const prof::StepCauses& causes, const prof::Trace& trace) {
-  try {
-    const prof::WhatIf then = prof::what_if(causes, trace, prof::parse_edits("one graph launch"), 0);
-    return QObject::tr(" “one graph launch” saves %1: with the launch calls, the gaps between the kernels go.").arg(step_time_text(then.saves_us.value));
-  } catch (const Failure&) {
-    return {};  // it launches one graph, or no kernel
-  }
+// How the saving relates to the split of the step, if an advice has the same edits.
+QString relation_of(const std::vector<Insight>& remedies, const std::string& edits) {
+  const auto same = std::ranges::find_if(remedies, [&](const Insight& one) { return one.saves_us.known() && (edits.empty() ? one.saves_us.value > 0 : one.edits == edits); });
+  const std::string relation = same == remedies.end() ? std::string() : relation_text(*same);
+  return relation.empty() ? QString() : QObject::tr("It saves %1.").arg(text(relation));
 }
 
 QString change_of(const prof::WhatIf& then) {
@@ -265,7 +283,7 @@ QString change_of(const prof::WhatIf& then) {
 // The predicted step, in one sentence.
 QString headline_of(const prof::WhatIf& result, const std::optional<Example>& example) {
   if (!result.edits.empty()) return QObject::tr("Predicted step: %1").arg(change_of(result));
-  if (example) return QObject::tr("Without “%1” a step would take %2").arg(example->name, change_of(example->then));
+  if (example) return QObject::tr("With “%1” a step would take %2").arg(example->name, change_of(example->then));
   return QObject::tr("A step takes %1").arg(step_time_text(result.measured_us.value));
 }
 
@@ -275,15 +293,16 @@ QString headline_of(const prof::WhatIf& result, const std::optional<Example>& ex
 void WhatIfPanel::refresh() {
   const size_t spans = run_ ? run_->trace.span_count() : 0;
   if (!run_ || spans == 0) {
-    result_.reset();
+    result_.reset(), remedies_.clear();
     return fill();
   }
   if (result_ && spans == spans_) return;
   spans_ = spans;
+  takeAdvice();
   try {
     compute(edits_);
   } catch (const std::exception& problem) {
-    result_.reset(), graph_note_.clear();
+    result_.reset();
     if (!edits_.empty()) emit said(QString::fromUtf8(problem.what()), true);
     edits_.clear();
     try {
@@ -295,16 +314,22 @@ void WhatIfPanel::refresh() {
   fill();
 }
 
+void WhatIfPanel::takeAdvice() {
+  advice_.setRun(run_, true);
+  const auto [facts, found] = advice_.found(true);
+  facts_step_us_ = facts.step_us, remedies_ = app::remedies(found, facts_step_us_);
+}
+
 void WhatIfPanel::compute(const QStringList& edits) {
   const QString written = edits.join(QStringLiteral("; "));
   const std::vector<prof::Edit> parsed = edits.empty() ? std::vector<prof::Edit>{} : prof::parse_edits(written.toStdString());
-  const prof::StepCauses causes = causes_of(*run_, kMostSpans);
+  const prof::StepCauses causes = causes_of(*run_);
   const prof::WhatIf result = prof::what_if(causes, run_->trace, parsed);
   std::vector<PathPicture> pictures = step_pictures(causes, run_->trace, parsed, result);
-  const std::optional<Example> example = parsed.empty() ? example_of(causes, run_->trace, result) : std::nullopt;
+  const std::optional<Example> example = parsed.empty() ? example_of(causes, run_->trace, remedies_) : std::nullopt;
   if (example) pictures.push_back(example->picture);
   headline_ = headline_of(result, example);
-  graph_note_ = parsed.empty() ? graph_note(causes, run_->trace) : QString();
+  relation_ = relation_of(remedies_, written.toStdString());
   view_->setPictures(std::move(pictures));
   result_ = result, edits_ = edits;
 }
@@ -321,6 +346,12 @@ bool WhatIfPanel::addEdit(const QString& edit) {
   }
   fill();
   return true;
+}
+
+void WhatIfPanel::addRemedy(int row) {
+  const Insight& chosen = remedies_[static_cast<size_t>(row)];
+  if (chosen.edits.empty()) return emit said(tr("No edit of the replay does this. The page Insights says how to try it."), false);
+  addEdit(text(chosen.edits));
 }
 
 void WhatIfPanel::removeEdit(int index) {
@@ -344,7 +375,7 @@ void WhatIfPanel::clearEdits() {
 void WhatIfPanel::fill() {
   fillEdits();
   fillPrediction();
-  fillTable();
+  fillTables();
   fillQuote();
   if (!result_) {
     view_->setPictures({});
@@ -355,7 +386,9 @@ void WhatIfPanel::fill() {
   const auto cause = r.path.empty() ? QString() : text(r.path.front().name);
   const QString steps = r.whole_trace ? tr("the whole trace") : tr("median step of %1").arg(text(prof::which_steps(r.which)));
   const double share = r.path.empty() || !(r.measured_us.value > 0) ? 0 : 100 * r.path.front().path_us / r.measured_us.value;
-  QStringList notes{tr("Filled: on the [critical path], which decides how long a step takes. %1 % of it is “%2”.").arg(share, 0, 'f', 0).arg(cause)};
+  QStringList notes;
+  if (!relation_.isEmpty()) notes << relation_;
+  notes << tr("Filled: on the [critical path], which decides how long a step takes. %1 % of it is “%2”.").arg(share, 0, 'f', 0).arg(cause);
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("The GPU idles %1 a step without a recorded cause.").arg(step_time_text(r.unexplained_us));
   for (const std::string& warning : r.warnings) notes << text(warning);
   body_->showResult(headline_ + QStringLiteral("."), notes.join('\n'));
@@ -364,7 +397,7 @@ void WhatIfPanel::fill() {
 
 void WhatIfPanel::showExamples() {
   const QString work = named_work(result_);
-  examples_->setText(tr("Nothing is edited. For example:\n\nno sync\nno allocator calls") +
+  examples_->setText(tr("An edit changes the step, and the page predicts what it takes then. For example:\n\nno sync") +
                      (work.isEmpty() ? QString() : tr("\n%1 /2\n\nThe last one halves the time of %1.").arg(work)));
   input_->setPlaceholderText(work.isEmpty() ? tr("no sync") : tr("no sync; %1 /2").arg(work));
 }
@@ -378,7 +411,7 @@ void WhatIfPanel::fillEdits() {
     const prof::EditPart part = known ? result_->edits[static_cast<size_t>(i)] : prof::EditPart();
     list_->addItem(edits_[i] + (known ? tr("\n%1 · alone %2").arg(less_text(part.mean_us), less_text(part.alone_us)) : QString()));
   }
-  if (!result_ || result_->edits.empty()) return together_->setText(tr("Write an edit, or double-click a row of the table. Del removes an edit."));
+  if (!result_ || result_->edits.empty()) return together_->setText(tr("Write an edit, or double-click a row below. Del removes an edit."));
   double alone = 0;
   for (const prof::EditPart& part : result_->edits) alone += part.alone_us;
   const double together = result_->saves_us.value;
@@ -401,38 +434,41 @@ QString WhatIfPanel::whyNotProved() const {
 }
 
 void WhatIfPanel::fillPrediction() {
-  const bool any = result_ && !result_->edits.empty();
-  const QString how = tr("An edit takes time away from the measured step. The page predicts what is left. Prove it trains both and shows how far "
-                         "the prediction was off.");
-  if (!any && proof_->text().isEmpty()) proof_->setText(how);
-  if (any && proof_->text() == how) proof_->clear();
+  proof_->setVisible(!proof_->text().isEmpty());
   const QString why = whyNotProved();
   prove_->setEnabled(why.isEmpty() && !job_.running());
   why_not_->setText(job_.running() ? tr("Trains both in turn…") : why);
+  why_not_->setVisible(!edits_.isEmpty() && !why_not_->text().isEmpty());
 }
 
-void WhatIfPanel::fillTable() {
+void WhatIfPanel::fillTables() {
+  help_model_.setTable(result_ ? with_columns(remedy_table(remedies_, facts_step_us_), {"action", "now_us", "saves_us"}) : Table{});
+  help_note_->setText(text(predictions_note(remedies_)));
+  if (result_ && remedies_.empty()) help_note_->setText(tr("No advice makes this step shorter."));
+  help_note_->setVisible(!help_note_->text().isEmpty());
+  help_pane_->setTitle(tr("What would help most"), tr("the advice of Insights · double-click: add as an edit"), tr("the advice of Insights"));
   const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);
-  model_.setTable(result_ ? help_table(rows, proved_) : Table{});
+  parts_model_.setTable(result_ ? parts_table(rows) : Table{});
   kind_button_->setText(list_name(kind_));
   for (int i = 0; const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
     kind_button_->menu()->actions()[i++]->setEnabled(!rows_of(result_, kind).empty());
   const bool more = std::ranges::any_of(rows, &prof::HelpRow::saves_more_than_work);
-  help_note_->setText(tr("Each row alone: what rows save does not add up.") + (more ? tr(" A step can save more than the own time: what follows begins earlier and waits less.") : QString()) + (kind_ == prof::GroupKind::Cause ? graph_note_ : QString()));
-  help_note_->setVisible(!rows.empty());
-  const bool several = result_ && std::ranges::any_of(rows, [this](const prof::HelpRow& row) { return row.now_us > result_->measured_us.value; });
-  const QString in_step = result_ && !result_->edits.empty() ? tr("in a step, after the edits") : tr("if it took no time · double-click: add as an edit");
-  help_pane_->setTitle(tr("What would help most"), in_step + (several ? tr(" · own time: all threads and ranks together") : QString()),
-                       several ? tr("own time: all threads and ranks together") : in_step);
-  fitTable();
+  parts_note_->setText(tr("A limit: often nobody can do it.") + (more ? tr(" A step can save more than the own time: what follows begins earlier.") : QString()));
+  parts_note_->setVisible(!rows.empty());
+  const bool ranks = run_ && prof::several_ranks(run_->trace);
+  QStringList notes;
+  if (result_ && !result_->edits.empty()) notes << tr("after the edits");
+  if (ranks) notes << tr("own time: of the rank with most");
+  parts_pane_->setTitle(tr("If a part took no time"), notes.join(QStringLiteral(" · ")));
+  fitTables();
 }
 
 // The names matter most: a narrow table leaves out what the tooltips of the rows say, too.
-void WhatIfPanel::fitTable() {
-  constexpr int kAllColumns = 480, kFewColumns = 380, kLess = 2, kOff = 4;
-  table_->setColumnHidden(kLess, table_->viewport()->width() < kAllColumns);
-  table_->setColumnHidden(kOff, table_->viewport()->width() < kFewColumns);
-  fit_columns(*table_, model_);
+void WhatIfPanel::fitTables() {
+  constexpr int kAllColumns = 430, kLess = 2;
+  parts_table_->setColumnHidden(kLess, parts_table_->viewport()->width() < kAllColumns);
+  fit_columns(*parts_table_, parts_model_);
+  fit_columns(*help_table_, help_model_);
 }
 
 void WhatIfPanel::prove() {
@@ -456,8 +492,9 @@ void WhatIfPanel::showProof(const Proof& proof) {
   proof_->setText(tr("measured %1, predicted %2: %3 % off (%4)")
                       .arg(step_time_text(proof.after_us.value), step_time_text(proof.predicted_us.value), fixed_text(100 * proof.error(), 1), text(proof.changes)));
   readProofs();
+  proof_->show();
   proofs_->mark(proof);
-  fillTable();
+  fillTables();
   fillQuote();
 }
 
@@ -466,11 +503,11 @@ void WhatIfPanel::readProofs() {
   proofs_->setProofs(proved_);
 }
 
-// Without edits it is about all predictions; the rows of the table have their own.
+// Without edits, the note of the advice says it.
 void WhatIfPanel::fillQuote() {
-  const std::string kind = edits_.isEmpty() ? std::string() : kind_of_edits(edits_.join("; ").toStdString());
-  const QString quote = with_capital(text(proved_.quote(kind))) + QStringLiteral(".");
-  quote_->setText(result_ ? quote : QString());
+  const bool any = result_ && !edits_.isEmpty();
+  quote_->setText(any ? with_capital(text(proved_.quote(kind_of_edits(edits_.join("; ").toStdString())))) + QStringLiteral(".") : QString());
+  quote_->setVisible(any);
 }
 
 }  // namespace ws::app

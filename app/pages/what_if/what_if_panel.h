@@ -1,4 +1,5 @@
-// The page about what a step would take if …: edits, both steps with their critical paths, what would help most, and proofs.
+// The page about what a step would take if …: edits, both steps with their critical paths, what would help most, what a step would
+// save if a part took no time, and proofs.
 #pragma once
 #include <QPointer>
 #include <QStringList>
@@ -7,6 +8,7 @@
 #include <optional>
 
 #include "app/core/proofs/proved_predictions.h"
+#include "app/pages/insights/run_advice.h"
 #include "app/widgets/table_model.h"
 #include "app/workspace/job.h"
 #include "app/workspace/run.h"
@@ -41,6 +43,8 @@ class WhatIfPanel : public QWidget {
   QLineEdit* input() const { return input_; }
   QLabel* proofLabel() const { return proof_; }
   QLabel* quoteLabel() const { return quote_; }
+  QLabel* helpNote() const { return help_note_; }
+  const std::vector<Insight>& remedies() const { return remedies_; }
   QLabel* whyNotLabel() const { return why_not_; }  // why nothing can be proved now
   ProofsPane* proofs() const { return proofs_; }
   QString headline() const;
@@ -56,16 +60,20 @@ class WhatIfPanel : public QWidget {
 
  private:
   QWidget* buildEdits();
-  QWidget* buildPrediction();
+  QWidget* buildHelp();
+  QWidget* buildParts();
+  QWidget* buildProofs();
   void build();
   void refresh();
+  void takeAdvice();
+  void addRemedy(int row);
   void compute(const QStringList& edits);  // throws Failure
   void fill();
   void showExamples();
   void fillEdits();
   void fillPrediction();
-  void fillTable();
-  void fitTable();
+  void fillTables();
+  void fitTables();
   QString whyNotProved() const;
   void showProof(const Proof& proof);
   void readProofs();
@@ -73,24 +81,27 @@ class WhatIfPanel : public QWidget {
 
   QPointer<Run> run_;
   size_t spans_ = 0;  // of the run when it was computed
+  RunAdvice advice_;
+  std::vector<Insight> remedies_;
+  double facts_step_us_ = 0;  // on whose scale the advice predicts a step
   QStringList edits_;
   std::optional<prof::WhatIf> result_;
   bool training_ = false;
   Headlined* body_ = nullptr;
   StepPathView* view_ = nullptr;
-  Pane *edits_pane_ = nullptr, *step_pane_ = nullptr, *help_pane_ = nullptr, *prediction_pane_ = nullptr;
+  Pane *edits_pane_ = nullptr, *step_pane_ = nullptr, *help_pane_ = nullptr, *parts_pane_ = nullptr;
   QListWidget* list_ = nullptr;
   QLabel* examples_ = nullptr;
   QLineEdit* input_ = nullptr;
-  QLabel *together_ = nullptr, *help_note_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *quote_ = nullptr;
+  QLabel *together_ = nullptr, *help_note_ = nullptr, *parts_note_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *quote_ = nullptr;
   QPushButton *prove_ = nullptr, *clear_ = nullptr, *kind_button_ = nullptr;
-  prof::GroupKind kind_ = prof::GroupKind::Cause;  // of the rows of the table
-  QString headline_, graph_note_;
+  prof::GroupKind kind_ = prof::GroupKind::Cause;  // of the parts
+  QString headline_, relation_;
   ProofsPane* proofs_ = nullptr;
   ProvedPredictions proved_ = ProvedPredictions({}, {});
-  TableModel model_;
-  TableSorter sorter_;
-  QTableView* table_ = nullptr;
+  TableModel help_model_, parts_model_;
+  TableSorter help_sorter_, parts_sorter_;
+  QTableView *help_table_ = nullptr, *parts_table_ = nullptr;
   QTimer soon_;
   Job job_;  // last member, so that it ends first
 };

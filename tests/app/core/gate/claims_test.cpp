@@ -211,7 +211,7 @@ TEST(Savings, AWaitThatCostsNothingHasNoCard) {
   std::vector<Insight> insights{{.rule = "waits by a line"}, {.rule = "tiny kernels"}, {.rule = "waits"}};
   for (Insight& insight : insights) insight.edits = "launch calls /2";
   insights[2].edits = "fc1 /2";
-  predict_savings(insights, [&] { return prof::step_causes(run); }, run.trace, 0);
+  predict_savings(insights, [&] { return prof::step_causes(run); }, run.trace, RunFacts{});
   ASSERT_EQ(insights.size(), 2u);
   EXPECT_EQ(insights[0].rule, "tiny kernels");
   EXPECT_GT(insights[1].saves_us.value, 0);

@@ -154,7 +154,7 @@ TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
   const ProvedPredictions none_here({}, shipped);
   EXPECT_EQ(none_here.where(), "on an NVIDIA H200, none on this machine");
   EXPECT_EQ(none_here.proofs().size(), 2u);
-  EXPECT_EQ(proved.quote(std::set<std::string>{"no sync", "several edits"}), "predictions were off by 4.0 % (no sync, 3 proofs), 50.0 % (several edits, 1 proof) at the median on this machine");
+  EXPECT_EQ(proved.quote(std::set<std::string>{"no sync", "several edits"}), "proved predictions were off by 4.0 % (no sync, 3 proofs), 50.0 % (several edits, 1 proof) at the median on this machine");
   EXPECT_THAT(proved.quote(std::set<std::string>{"no sync", "choices"}), testing::EndsWith("on this machine; other kinds are not proved"));
   EXPECT_EQ(ProvedPredictions({}, {}).quote("no sync"), "no prediction has been proved yet");
   EXPECT_EQ(ProvedPredictions({}, {}).quote(std::set<std::string>{"no sync"}), "no prediction has been proved yet");
@@ -203,8 +203,8 @@ TEST(PredictedSavings, AreMadeFromTheEditsOfTheAdvice) {
   EXPECT_THAT(saving_text(*waits, 0), testing::AllOf(testing::StartsWith("saves "), testing::EndsWith(" µs a step")));
   EXPECT_EQ(saving_text(Insight{.rule = "memory grows"}, 100), "");
   EXPECT_EQ(saving_text(Insight{.change = {{"exec.fusion", "pointwise"}}, .predicted_us = 80}, 100), "saves 20.0 µs a step");
-  EXPECT_EQ(predictions_note({Insight{.rule = "memory grows"}}, 100), "") << "nothing is predicted";
-  const std::string note = predictions_note(found, 0);
+  EXPECT_EQ(predictions_note({Insight{.rule = "memory grows"}}), "") << "nothing is predicted";
+  const std::string note = predictions_note(found);
   EXPECT_EQ(note.find("off by"), note.rfind("off by")) << note;
   EXPECT_THAT(note, HasSubstr(" proof"));
 }

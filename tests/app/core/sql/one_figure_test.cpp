@@ -10,6 +10,7 @@
 #include "app/core/comparison/comparison.h"
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/gate/claims.h"
+#include "app/core/insights/predicted_savings.h"
 #include "app/core/insights/run_insights.h"
 #include "app/core/page/page_parts.h"
 #include "app/core/report/report.h"
@@ -163,6 +164,50 @@ TEST_P(OneFigure, AdviceQuotesWhatIf) {
     }
 }
 
+// What would help most is the advice that a person can act on, with the same figures. The split, the calls and the prediction are
+// related in one sentence.
+TEST_P(OneFigure, WhatWouldHelpMostIsTheAdvice) {
+  const Json stats = run_.stats(), parts = stats.at("step").at("median_parts_us");
+  const RunInsights all = run_insights(run_.data());
+  const std::vector<Insight> can = remedies(all.found, all.facts.step_us);
+  const Table table = remedy_table(can, all.facts.step_us);
+  EXPECT_NEAR(all.facts.step_us, stats.at("step").at("median_us"), 0.01) << "the bars of the advice show the median step";
+  ASSERT_EQ(table.rows.size(), can.size());
+  size_t with_saving = 0;
+  double before = INFINITY;
+  for (const Insight& insight : all.found) with_saving += saving_text(insight, all.facts.step_us).empty() ? 0 : 1;
+  for (size_t i = 0; i < can.size(); ++i) {
+    const Insight& one = can[i];
+    const std::string saving = saving_text(one, all.facts.step_us);
+    if (saving.empty()) continue;
+    --with_saving;
+    const double shown = table.rows[i].cells[2].number();
+    EXPECT_LE(shown, before) << "the largest saving comes first";
+    before = shown;
+    if (one.saves_us.known()) {
+      EXPECT_NEAR(shown, run_.what_if(one.edits).saves_us.value, 1e-6) << one.headline;
+    }
+    for (const auto& [name, us] : one.gpu_waits) {
+      EXPECT_NEAR(us, parts.at(name), 0.01 * us) << one.headline;
+      EXPECT_NE(relation_text(one).find("“" + name + "”"), std::string::npos) << relation_text(one);
+    }
+  }
+  EXPECT_EQ(with_saving, 0u) << "each card with a saving is a row";
+}
+
+TEST_P(OneFigure, WhatAPartSavesIfItTookNoTimeIsWhatItsEditSaves) {
+  const prof::WhatIf now = run_.what_if("");
+  for (const Insight& insight : run_insights(run_.data()).found)
+    for (const prof::HelpRow& row : now.rows)
+      if (insight.saves_us.known() && prof::edit_of(row) == insight.edits) {
+        EXPECT_NEAR(row.gain_us, insight.saves_us.value, 0.01 * insight.saves_us.value) << insight.headline;
+      }
+  for (const prof::HelpRow& row : now.rows)
+    if (row.meaning != prof::Meaning::Idle && row.kind == prof::GroupKind::Cause && row.name != "host outside CUDA") {
+      EXPECT_LE(row.now_us, now.measured_us.value) << row.name << ": own time is of one rank, so that it fits into the step";
+    }
+}
+
 TEST_P(OneFigure, Fp32ProductsAreAPartOfAllProducts) {
   const Json step = run_.stats().at("step");
   for (const Insight& insight : run_insights(run_.data()).found)
@@ -196,6 +241,36 @@ TEST(OneFigureOfRanks, WaitsAndTransfers) {
       EXPECT_NEAR(insight.part_us, waits, 0.01);
       EXPECT_NEAR(insight.step_us, run.sql("select step_us from runs"), 0.01);
     }
+}
+
+TEST(OneFigureOfAllocations, TheThreeFiguresAreRelated) {
+  OneRun run(WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-direct.wsrun");
+  const std::vector<Insight> found = run_insights(run.data()).found;
+  const auto calls = std::ranges::find(found, "no allocator calls", &Insight::edits);
+  ASSERT_NE(calls, found.end());
+  const prof::WhatIf now = run.what_if("");
+  const auto row = std::ranges::find_if(now.rows, [](const prof::HelpRow& one) { return one.kind == prof::GroupKind::Cause && one.name == "allocator calls"; });
+  ASSERT_NE(row, now.rows.end());
+  EXPECT_NEAR(calls->calls_work_us, row->now_us, 1e-6) << "own time";
+  const double waits = run.stats().at("step").at("median_parts_us").at("allocation");
+  ASSERT_EQ(calls->gpu_waits.size(), 1u);
+  EXPECT_NEAR(calls->gpu_waits[0].second, waits, 0.01);
+  EXPECT_LT(calls->calls_work_us, calls->calls_us) << "the calls also wait for the GPU";
+  EXPECT_LT(waits, calls->calls_us) << "the GPU still works during the rest of the calls";
+  const std::string text = relation_text(*calls);
+  for (const double us : {calls->calls_us, calls->calls_work_us, waits}) EXPECT_NE(text.find(time_text(us)), std::string::npos) << text;
+}
+
+TEST(Relation, AStepSavesMoreOrLessThanItShows) {
+  Insight insight;
+  insight.saves_us = {100, 10}, insight.gpu_waits = {{"sync", 95}};
+  EXPECT_EQ(relation_text(insight), "about what “sync” takes in the split, 95.0 µs");
+  insight.gpu_waits = {{"sync", 50}, {"launch gaps", 20}};
+  EXPECT_EQ(relation_text(insight), "more than “sync” and “launch gaps” take in the split, 70.0 µs, because what follows begins earlier");
+  insight.host_waits_us = 300;
+  EXPECT_EQ(relation_text(insight), "less than the host waits there, 300.0 µs, because meanwhile the GPU works");
+  insight.saves_us = {};
+  EXPECT_EQ(relation_text(insight), "");
 }
 
 // Rank 1 has more work, and that is why it is late.

@@ -121,7 +121,8 @@ HeldMemory held_memory(const Trace& trace, GroupBy by, std::string_view allocato
     if (is_driver_source(names[i]) || (!allocator.empty() && allocator != names[i])) continue;
     const MemoryHistory history = memory_history(trace, static_cast<int>(i));
     if (history.peak_live > held.peak)
-      held = {names[i], history.peak_live, memory_gap(history, driver_history(trace)), held_at_peak(trace, history, by)};
+      held = {names[i], history.peak_live, history.peak_time, memory_gap(history, driver_history(trace)), held_at_peak(trace, history, by),
+              held_at_peak(trace, history, GroupBy::Phase)};
   }
   return held;
 }

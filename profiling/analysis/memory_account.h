@@ -38,8 +38,10 @@ MemoryHistory driver_history(const Trace& trace);
 struct HeldMemory {
   std::string allocator;
   uint64_t peak = 0;
+  TimeNs peak_time = 0;
   MemoryGap gap;
   std::vector<MemoryHolder> rows;
+  std::vector<MemoryHolder> phases;  // the same bytes by phase
 };
 HeldMemory held_memory(const Trace& trace, GroupBy by, std::string_view allocator = {});
 

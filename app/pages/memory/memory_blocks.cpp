@@ -1,6 +1,7 @@
 #include "app/pages/memory/memory_blocks.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "app/core/runs/plan_times.h"
@@ -141,7 +142,8 @@ QString content_of(const Plan& plan, BufferId id) {
   if (writer < 0) return {};
   const Op& op = plan.ops[static_cast<size_t>(writer)];
   if (op.phase == Phase::Update) return QStringLiteral("optimizer");
-  const bool of_loss = op.kind == OpKind::SoftmaxGrad || op.kind == OpKind::SquaredErrorGrad;
+  constexpr OpKind kGradients[] = {OpKind::SoftmaxGrad, OpKind::SquaredErrorGrad, OpKind::SoftmaxCrossEntropy, OpKind::SquaredErrorFused, OpKind::OutputLayer};
+  const bool of_loss = std::ranges::find(kGradients, op.kind) != std::end(kGradients);
   return op.phase == Phase::Backward || of_loss ? QStringLiteral("gradient") : QStringLiteral("activation");
 }
 
@@ -284,11 +286,39 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source) {
   return map;
 }
 
-double holes_at(const MemoryMap& map, double x) {
-  uint64_t top = 0, used = 0;
+namespace {
+
+QString part_name(const QString& content) {
+  if (content == "activation" || content == "gradient") return content + "s";
+  return content.isEmpty() ? QStringLiteral("other") : content;
+}
+
+std::vector<MemoryPart> largest_first(const std::map<QString, uint64_t>& bytes) {
+  std::vector<MemoryPart> parts;
+  for (const auto& [name, sum] : bytes)
+    if (sum > 0) parts.push_back({name, sum});
+  std::ranges::stable_sort(parts, std::greater(), &MemoryPart::bytes);
+  return parts;
+}
+
+}  // namespace
+
+std::vector<MemoryPart> parts_at_peak(const MemoryMap& map) {
+  std::map<QString, uint64_t> bytes;
   for (const MapBlock& block : map.blocks)
-    if (block.x0 <= x && x < block.x1) top = std::max(top, block.y1), used += block.bytes;
-  return top == 0 ? 0 : 1 - static_cast<double>(std::min(used, top)) / static_cast<double>(top);
+    if (block.x0 <= map.peak_x && map.peak_x < block.x1) bytes[part_name(block.content)] += block.bytes;
+  return largest_first(bytes);
+}
+
+std::vector<MemoryPart> kept_parts(const Plan& plan) {
+  MemoryPart weights{QStringLiteral("weights")}, state{QStringLiteral("optimizer state")};
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.role == Role::Parameter || buffer.role == Role::Shadow) weights.bytes += static_cast<uint64_t>(buffer.bytes());
+    if (buffer.role == Role::State) state.bytes += static_cast<uint64_t>(buffer.bytes());
+  }
+  std::vector<MemoryPart> parts{weights, state};
+  std::erase_if(parts, [](const MemoryPart& part) { return part.bytes == 0; });
+  return parts;
 }
 
 uint64_t used_at(const MemoryMap& map, double x) {

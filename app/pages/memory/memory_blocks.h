@@ -65,8 +65,14 @@ void name_contents(MemoryMap& map, const std::map<prof::OpTag, MapBlock>& conten
 // The allocations in the newest `steps` steps of a trace. If it has no steps, all allocations. `source`: of one allocator;
 // < 0: of the program's own ones, which have one address space unless several devices are used.
 MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source = -1);
-// The free bytes below the highest used address at `x`, as a share of that address range: the cost of holes.
-double holes_at(const MemoryMap& map, double x);
+struct MemoryPart {
+  QString name;  // "activations"
+  uint64_t bytes = 0;
+};
+// What is live at the peak of the map, by what the blocks hold. The most bytes come first.
+std::vector<MemoryPart> parts_at_peak(const MemoryMap& map);
+// What the plan keeps from step to step, outside of the map: weights and the state of the optimizer.
+std::vector<MemoryPart> kept_parts(const Plan& plan);
 uint64_t used_at(const MemoryMap& map, double x);
 
 }  // namespace ws::app

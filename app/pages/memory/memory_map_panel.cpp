@@ -10,10 +10,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "app/widgets/glossary.h"
+#include "app/widgets/headlined.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/rank_count.h"
+#include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
 namespace {
@@ -36,26 +37,69 @@ bool has_phases(const MemoryMap& map) {
   return std::ranges::any_of(map.blocks, [](const MapBlock& block) { return block.phase != BlockPhase::None; });
 }
 
-QString entry(const QColor& colour, const QString& name) { return QString("<span style='color:%1'>■</span> %2").arg(colour.name(), name); }
+QString entry(const QColor& colour, const QString& name, const QString& mark = QStringLiteral("■")) {
+  return QString("<span style='color:%1'>%2</span> %3").arg(colour.name(), mark, name);
+}
 
 // The kinds of ops that write the blocks of a map.
-QString writer_legend(const MemoryMap& map) {
+QStringList writer_legend(const MemoryMap& map) {
   QStringList parts;
   for (size_t m = 0; m < prof::kMeanings; ++m)
     if (const auto meaning = static_cast<prof::Meaning>(m); std::ranges::find(map.blocks, meaning, &MapBlock::meaning) != map.blocks.end())
       parts << entry(theme().of(meaning), ws::app::meaning_name(meaning));
-  return parts.join("&nbsp;&nbsp; ");
+  return parts;
 }
 
-QString phase_legend() {
+QStringList phase_legend(const MemoryMap& map) {
   const std::pair<BlockPhase, QString> phases[] = {{BlockPhase::Forward, QObject::tr("activations (forward)")},
                                                    {BlockPhase::Backward, QObject::tr("gradients (backward)")},
                                                    {BlockPhase::Optimizer, QObject::tr("optimizer")},
                                                    {BlockPhase::None, QObject::tr("weights, data, other")}};
   QStringList parts;
   for (const auto& [phase, name] : phases)
-    parts << entry(theme().of(meaning_of(phase)), name);
+    if (std::ranges::find(map.blocks, phase, &MapBlock::phase) != map.blocks.end()) parts << entry(theme().of(meaning_of(phase)), name);
+  return parts;
+}
+
+QString map_legend(const MemoryMap& map) {
+  if (map.empty()) return {};
+  QStringList parts = has_phases(map) ? phase_legend(map) : writer_legend(map);
+  parts << entry(theme().quiet, QObject::tr("free"), QStringLiteral("▨"));
+  if (!map.seams.empty()) parts << entry(theme().worse, QObject::tr("addresses left out"), QStringLiteral("– –"));
   return parts.join("&nbsp;&nbsp; ");
+}
+
+// The contents of a recorded program's blocks follow from the phase that made them.
+QString content_of(const prof::MemoryHolder& phase) {
+  if (phase.name == "forward") return QObject::tr("activations");
+  if (phase.name == "backward") return QObject::tr("gradients");
+  return phase.name == "optimizer" ? QObject::tr("optimizer") : QObject::tr("weights, data, other");
+}
+
+// "gradients 92 %, activations 8 %"
+QString shares_text(const std::vector<MemoryPart>& parts, uint64_t all) {
+  QStringList texts;
+  if (parts.size() == 1) return QObject::tr("all %1").arg(parts[0].name);
+  for (const MemoryPart& part : parts)
+    texts << QObject::tr("%1 %2 %").arg(part.name, fixed_text(100 * static_cast<double>(part.bytes) / static_cast<double>(all), 0));
+  return texts.join(", ");
+}
+
+// "weights 397.5 KiB and optimizer state 397.5 KiB"
+QString sizes_text(const std::vector<MemoryPart>& parts) {
+  QStringList texts;
+  for (const MemoryPart& part : parts) texts << part.name + ' ' + bytes_text(static_cast<double>(part.bytes));
+  return texts.join(QObject::tr(" and "));
+}
+
+// "reserved 32.0 MiB, 8.0 MiB of it never used"; empty if unknown.
+QString reserve_text(uint64_t reserved, uint64_t peak) {
+  if (reserved <= peak) return {};
+  const ByteUnit unit = byte_unit(static_cast<double>(reserved));
+  const auto unused = static_cast<double>(reserved - peak);
+  const QString all = bytes_in(static_cast<double>(reserved), unit);
+  return unused < 0.01 * static_cast<double>(reserved) ? QObject::tr("All of the reserved %1 is used then.").arg(all)
+                                                       : QObject::tr("Reserved: %1, of which %2 is never used.").arg(all, bytes_in(unused, unit));
 }
 
 Table calls_table(const Run* run) {
@@ -70,7 +114,8 @@ Table calls_table(const Run* run) {
 MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
     : QWidget(parent),
       focus_(focus),
-      figures_(new FigureStrip(this)),
+      finding_(new Headlined(this)),
+      figures_(new FigureStrip(finding_)),
       plan_(new PlanPanel(focus, this)),
       pane_(new Pane(tr("Memory map"), this)),
       view_(new MemoryMapView(this)),
@@ -96,23 +141,20 @@ MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
   plan_->setNarrow(true);
   auto* right = new QSplitter(Qt::Vertical, this);
   right->addWidget(pane_);
-  right->addWidget(buildBelow());
+  right->addWidget(below_map_ = buildBelow());
   right->setSizes({520, 190});
   auto* columns = new QSplitter(Qt::Horizontal, this);
   columns->addWidget(plan_);
   columns->addWidget(right);
-  columns->setSizes({420, 900});
+  columns->setSizes({500, 800});
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(5);
-  column->addWidget(figures_);
-  auto* words = new WordLabel(this);
-  words->setFont(ui_font(11));
-  words->setForegroundRole(QPalette::PlaceholderText);
-  words->setContentsMargins(12, 0, 12, 0);
-  words->setWords(tr("In use: bytes of live blocks. [Reserved|Used and reserved]: what the allocator took from the driver, in use or not. Device memory: all that the GPU "
-                     "holds, with CUDA itself and other programs."));
-  column->addWidget(words);
+  finding_->setPicture(figures_);
+  finding_->setContentsMargins(0, 8, 0, 0);
+  finding_->setBackgroundRole(QPalette::Base);
+  finding_->setAutoFillBackground(true);
+  column->addWidget(finding_);
   column->addWidget(columns, 1);
   connect(view_, &MemoryMapView::blockChosen, this, &MemoryMapPanel::chooseBlock);
   connect(view_, &MemoryMapView::cursorMoved, this, &MemoryMapPanel::showFigures);
@@ -236,12 +278,14 @@ void MemoryMapPanel::showEvent(QShowEvent* event) {
   refresh();
 }
 
-void MemoryMapPanel::showLegend() { phases_->setText(has_phases(view_->map()) ? phase_legend() : writer_legend(view_->map())); }
+void MemoryMapPanel::showLegend() { phases_->setText(map_legend(view_->map())); }
+QString MemoryMapPanel::headline() const { return finding_->headline(); }
 
 bool MemoryMapPanel::isRecorded() const { return run_ && !run_->hasChoices(); }
 void MemoryMapPanel::setSource(Source source) { source_ = source; refresh(); }
 void MemoryMapPanel::setBelow(Below below) {
   below_ = below;
+  refreshHolders();
   refreshBelow();
 }
 
@@ -341,7 +385,6 @@ void MemoryMapPanel::refreshHolders() {
 }
 
 void MemoryMapPanel::refreshBelow() {
-  refreshHolders();
   const bool held = below_ == Below::Best ? holders_.rowCount() > 0 : below_ != Below::Calls;
   tables_->setCurrentWidget(held ? holders_pane_ : calls_pane_);
   calls_.setTable(calls_table(run_));
@@ -363,52 +406,90 @@ void MemoryMapPanel::refreshBelow() {
     note = tr("%1 and %2 µs a step")
                .arg(fixed_text(in_steps / steps, 1), us_text(static_cast<double>(calls.in_steps().ns) * 1e-3 / steps));
   calls_pane_->setTitle(tr("Allocator calls"), note);
+  const bool nothing = below_ == Below::Best && view_->map().by_op && !view_->map().empty() && in_steps == 0;  // the plan says all
+  below_map_->setVisible(!nothing);
 }
 
 // The peak of the live blocks, what was taken from the driver for them, and what lies between the two.
 void MemoryMapPanel::addPeaks(std::vector<Figure>& figures) const {
   const PeakUnit text{byte_unit(static_cast<double>(view_->map().peak))};
-  figures.push_back(bytes_figure(tr("peak of live blocks"), text(held_.peak), tr(" of %1, made while recording").arg(QString::fromStdString(held_.allocator))));
+  const QString allocator = run_->plan ? QString() : tr(" of %1").arg(QString::fromStdString(held_.allocator));
+  const QString of = isRecorded() ? tr("%1, made while recording").arg(allocator) : allocator;
+  figures.push_back(bytes_figure(tr("peak of live blocks"), text(held_.peak), of));
   const prof::MemoryGap& gap = held_.gap;
   if (!gap.known()) return;
   figures.push_back(bytes_figure(tr("taken from the driver then"), text(gap.taken),
                                  gap.most_taken > gap.taken ? tr(", at most %1").arg(text(gap.most_taken)) : tr(", its peak")));
+  if (gap.beside + gap.empty == 0) return;
   figures.push_back(bytes_figure(tr("taken, but unused"), text(gap.beside + gap.empty),
                                  tr(": %1 beside live blocks, %2 in empty segments").arg(text(gap.beside), text(gap.empty))));
 }
 
+std::vector<MemoryPart> MemoryMapPanel::parts() const {
+  std::vector<MemoryPart> parts;
+  if (!held_.phases.empty() && isRecorded())
+    for (const prof::MemoryHolder& phase : held_.phases) {
+      const QString name = content_of(phase);
+      const auto same = std::ranges::find(parts, name, &MemoryPart::name);
+      same == parts.end() ? parts.push_back({name, phase.bytes}) : static_cast<void>(same->bytes += phase.bytes);
+    }
+  else if (run_ && run_->plan)
+    parts = parts_at_peak(view_->map());
+  uint64_t all = 0;
+  for (const MemoryPart& part : parts) all += part.bytes;
+  std::erase_if(parts, [all](const MemoryPart& part) { return part.bytes * 100 < all; });  // under one percent
+  return parts;
+}
+
+// How much, when and of what: "429.5 KiB at the peak of a step: all gradients. Beside it: weights 397.5 KiB".
+void MemoryMapPanel::showFinding() {
+  const MemoryMap& map = view_->map();
+  if (map.empty()) return finding_->showResult(isRecorded() ? tr("No allocation was recorded") : tr("Nothing is placed yet"), {});
+  const bool known = !map.by_op && held_.peak > 0;
+  const uint64_t peak = known ? held_.peak : map.peak;
+  const auto op = static_cast<size_t>(map.peak_x);
+  const auto begun = [this](prof::TimeNs at) { return first_track(run_->marks(), prof::TrackKind::Steps) && run_->stepAt(at) > 0; };
+  QStringList notes;
+  QString when = tr("at the peak");
+  if (map.by_op && run_ && run_->plan && op < run_->plan->plan.ops.size()) {
+    when = tr("at the peak of a step");
+    notes << tr("The peak is in op %1, %2.").arg(op).arg(QString::fromStdString(run_->plan->plan.ops[op].name));
+  } else if (const auto at = known ? held_.peak_time : static_cast<prof::TimeNs>(map.peak_x); run_ && begun(at))
+    when = tr("at the peak, in step %1").arg(count_text(static_cast<int64_t>(run_->stepAt(at))));
+  const QString shares = shares_text(parts(), peak), kept = run_ && run_->plan ? sizes_text(kept_parts(run_->plan->plan)) : QString();
+  notes << reserve_text(known ? held_.gap.most_taken : map.reserved, peak);
+  if (const double times = static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)); map.by_op && times >= 1.05)
+    notes << tr("Blocks share places: without that, a step needs %1.").arg(bytes_text(static_cast<double>(map.sum_bytes)));
+  if (map.by_op && map.allocations == 0) notes << tr("A step calls no allocator.");
+  if (known && isRecorded()) notes << tr("Blocks from before the recording, such as weights, are not counted.");
+  notes.removeAll(QString());
+  finding_->showResult(bytes_text(static_cast<double>(peak)) + ' ' + when + (shares.isEmpty() ? QString() : ": " + shares) +
+                           (kept.isEmpty() ? QString() : tr(". Beside it: %1").arg(kept)),
+                       notes.join(' '));
+}
+
 void MemoryMapPanel::showFigures() {
   const MemoryMap& map = view_->map();
+  showFinding();
   if (map.empty())
     return figures_->setFigures({{tr("memory"), QStringLiteral("—"), isRecorded() ? tr("no allocation recorded") : tr("nothing placed")}});
   std::vector<Figure> figures;
   const PeakUnit text{byte_unit(static_cast<double>(map.peak))};
   const int ranks = run_ && map.by_op ? rank_count(*run_) : 1;  // the plan of each rank is the same
-  if (map.reserved)
-    figures.push_back(bytes_figure(ranks > 1 ? tr("reserved on each of %1 ranks").arg(ranks) : tr("reserved"), text(map.reserved), map.by_op ? tr(", one block") : QString()));
   const bool known = !map.by_op && held_.peak > 0;
   if (known) addPeaks(figures);
   if (!known || map.peak < held_.peak)
-    figures.push_back(bytes_figure(known ? tr("peak in the part shown") : tr("peak used"), text(map.peak),
-                                   map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
+    figures.push_back(bytes_figure(known ? tr("peak in the part shown") : tr("peak of a step"), text(map.peak), {}));
+  if (map.reserved && !(known && held_.gap.known()))
+    figures.push_back(bytes_figure(ranks > 1 ? tr("reserved on each of %1 ranks").arg(ranks) : tr("reserved"), text(map.reserved), map.by_op ? tr(", one block") : QString()));
+  for (const MemoryPart& part : parts())
+    figures.push_back(bytes_figure(part.name, bytes_text(static_cast<double>(part.bytes)), tr(" at the peak")));
+  if (run_ && run_->plan)
+    for (const MemoryPart& part : kept_parts(run_->plan->plan))
+      figures.push_back(bytes_figure(part.name, bytes_text(static_cast<double>(part.bytes)), tr(", all the time")));
   if (const double all = run_ ? run_->peakBytes() : 0; ranks > 1 && all > 0)
     figures.push_back(bytes_figure(tr("peak of all %1 ranks").arg(ranks), bytes_text(all), {}));
-  if (map.by_op)
-    figures.push_back({tr("unused between blocks at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1),
-                       tr("% of the bytes that they span")});
-  if (const double times = static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak));
-      map.by_op && times >= 1.05)
-    figures.push_back(bytes_figure(tr("without reuse"), text(map.sum_bytes), tr(", %1× as much").arg(fixed_text(times, 1))));
-  figures.push_back({map.by_op ? tr("allocator calls a step") : tr("allocations shown"),
-                     count_text(static_cast<int64_t>(map.allocations)),
-                     {}});
-  if (run_ && run_->progress)
-    figures.push_back(bytes_figure(tr("outside the map"), bytes_text(static_cast<double>(run_->progress->memory.parameter_bytes)),
-                                   tr(" parameters and data")));
-  if (const auto x = view_->cursorX())
-    figures.push_back(
-        bytes_figure(tr("at the cursor"), text(used_at(map, *x)),
-                     map.by_op ? tr(", %1 % unused between blocks").arg(fixed_text(holes_at(map, *x) * 100, 0)) : QString()));
+  if (const auto x = view_->cursorX()) figures.push_back(bytes_figure(tr("at the cursor"), text(used_at(map, *x)), {}));
   figures_->setFigures(std::move(figures));
 }
 

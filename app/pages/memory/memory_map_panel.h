@@ -1,4 +1,4 @@
-// The memory page: figures, the plan beside the map, block sizes and holes over time below, and either who held the
+// The memory page: what holds the memory at its peak, figures, the plan beside the map, block sizes and holes over time below, and either who held the
 // memory at its peak, or the calls of the driver's allocator by op.
 #pragma once
 #include <QTimer>
@@ -19,6 +19,8 @@ class QStackedWidget;
 
 namespace ws::app {
 
+class Headlined;
+
 class MemoryMapPanel : public QWidget {
   Q_OBJECT
  public:
@@ -27,6 +29,7 @@ class MemoryMapPanel : public QWidget {
   const Run* run() const { return run_; }
   MemoryMapView* view() const { return view_; }
   FigureStrip* figures() const { return figures_; }
+  QString headline() const;
   const MemoryTimeView* overTime() const { return over_time_; }
   enum CallsColumn { Op, Calls, CallsAStep, UsAStep, UsACall, Asked };
   enum HoldersColumn { Holder, Bytes, Share, Blocks };
@@ -43,7 +46,9 @@ class MemoryMapPanel : public QWidget {
   enum class Source { Best, Plan, Events };
   // The table below. Best: who held the memory, where the program's allocator reported its blocks.
   enum class Below { Best, Layers, Lines, Ops, Calls };
+  void showFinding();
   void showFigures();
+  std::vector<MemoryPart> parts() const;  // at the peak, by contents; empty if unknown
   void showLegend();
   bool isRecorded() const;  // another program: it has no plan
   void addPeaks(std::vector<Figure>& figures) const;
@@ -63,6 +68,7 @@ class MemoryMapPanel : public QWidget {
 
   Focus* focus_;
   QPointer<Run> run_;
+  Headlined* finding_;
   FigureStrip* figures_;
   PlanPanel* plan_;
   Pane* pane_;
@@ -79,6 +85,7 @@ class MemoryMapPanel : public QWidget {
   Pane* holders_pane_;
   QLabel* no_holders_;
   QStackedWidget* tables_;
+  QWidget* below_map_;
   Below below_ = Below::Best;
   QLabel* phases_;
   QPushButton* source_button_;

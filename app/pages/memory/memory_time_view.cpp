@@ -24,7 +24,7 @@ QString fragmented_text(const FragmentationCurve& curve, int decimals) {
 }
 
 QString short_text(const FragmentationCurve& curve) {
-  return QObject::tr("fragmented %1 % of free, %2 % at worst").arg(fixed_text(curve.at_peak * 100, 1), fixed_text(curve.worst * 100, 1));
+  return QObject::tr("fragmentation %1 %, at worst %2 %").arg(fixed_text(curve.at_peak * 100, 1), fixed_text(curve.worst * 100, 1));
 }
 
 // Powers of two have no decimals.

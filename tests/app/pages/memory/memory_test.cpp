@@ -1,6 +1,7 @@
 // The map of memory, memory over time, the driver's calls by op and by step, and where a step's time goes: what the
 // panels say is what was recorded.
 #include <QAbstractItemModelTester>
+#include <QLabel>
 #include <QMenu>
 #include <QPushButton>
 #include <QTest>
@@ -34,6 +35,7 @@ class MemoryTest : public QObject {
   void blocksOfDirectCallsHaveTheirWriters();
   void mapOfEventsWithoutStepsReportsTimes();
   void blocksOfAProgramHaveThePhaseThatMadeThem();
+  void thePeakIsSaidByItsParts();
   void figuresThatDoNotFitShortenTheirNotes();
   void mapIsDrawnAndChosen();
   void holesAndSizesOverTime();
@@ -209,6 +211,34 @@ void MemoryTest::blocksOfAProgramHaveThePhaseThatMadeThem() {
     const QColor seen = drawn.pixelColor(QPoint(static_cast<int>(box.center().x()), static_cast<int>(std::round(box.top()))));
     QVERIFY(std::abs(seen.hsvHue() - edge.hsvHue()) < 12);  // between two pixels a line is fainter
   }
+}
+
+// The parts make the peak, and what is kept between steps stands beside it.
+void MemoryTest::thePeakIsSaidByItsParts() {
+  const auto run = test::planned(Allocator::Arena, Fusion::Off);
+  const Plan& plan = run->plan->plan;
+  const MemoryMap map = plan_map(plan);
+  uint64_t sum = 0, weights = 0;
+  for (const MemoryPart& part : parts_at_peak(map)) sum += part.bytes;
+  QCOMPARE(sum, map.peak);
+  for (const Buffer& buffer : plan.buffers)
+    if (buffer.role == Role::Parameter || buffer.role == Role::Shadow) weights += static_cast<uint64_t>(buffer.bytes());
+  QCOMPARE(kept_parts(plan).front().name, QString("weights"));
+  QCOMPARE(kept_parts(plan).front().bytes, weights);
+  Focus focus;
+  MemoryMapPanel panel(&focus);
+  panel.resize(1100, 700);
+  panel.show();
+  panel.setRun(run.get());
+  const QString said = panel.headline();
+  for (const QString& text : {bytes_text(static_cast<double>(map.peak)) + " at the peak of a step", QString("gradients"), "weights " + bytes_text(static_cast<double>(weights))})
+    QVERIFY2(said.contains(text), qPrintable(said));
+  QVERIFY2(!panel.figures()->accessibleName().contains(" 0.0 "), qPrintable(panel.figures()->accessibleName()));
+  const auto shows_free = [&panel] {
+    return std::ranges::any_of(panel.findChildren<QLabel*>(), [](const QLabel* label) { return label->isVisible() && label->text().endsWith("free"); });
+  };
+  QVERIFY2(shows_free(), "the hatch is in the legend");
+  QVERIFY2(!panel.overTime()->isVisible(), "a plan that calls no allocator has nothing below its map");
 }
 
 void MemoryTest::figuresThatDoNotFitShortenTheirNotes() {

@@ -1,6 +1,7 @@
 #include "app/core/report/rank_figures.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -15,6 +16,7 @@ namespace {
 
 using prof::RankReport;
 
+constexpr size_t kFewRanks = 4;
 constexpr double kMapTop = 20, kMapBottom = 20, kMapEdge = 10, kHostGap = 4, kGapFrom = 7, kLetter = 6.3;
 constexpr size_t kLongestHost = 18;
 
@@ -88,6 +90,15 @@ void add_rank_labels(const RankReport& report, const LatenessMap& map, const Fig
     drawing.text(map.left - 8, y, rank_name(report, first), Anchor::End, 11, hex_colour(ink.secondary));
     if (rows == ranks && !report.ranks[first].recorded)
       drawing.text(map.left + 8, y, "not recorded", Anchor::Start, 10.5, hex_colour(ink.quiet));
+  }
+}
+
+// A row without a bar says why.
+void add_first_ranks(const RankReport& report, const LatenessMap& map, const FigureInk& ink, Drawing& drawing) {
+  for (size_t r = 0; r < report.ranks.size(); ++r) {
+    bool late = !report.ranks[r].recorded;
+    for (size_t step = 0; step < report.steps.size(); ++step) late |= !(static_cast<double>(report.late(r, step)) <= report.clock_error_us);
+    if (!late) drawing.text(map.left + 8, label_y(map, r), "never late", Anchor::Start, 11, hex_colour(ink.quiet));
   }
 }
 
@@ -472,6 +483,13 @@ double LatenessMap::x(size_t column) const {
   return std::round(left + (right - left) * share);
 }
 
+double highest_lateness_row(size_t ranks) { return ranks <= kFewRanks ? 160 : 28; }
+
+double LatenessMap::bar_height(double late_us) const {
+  constexpr double kLeast = 2, kAbove = 8;
+  return bars() ? std::max(kLeast, std::round((row_height - kAbove) * std::min(1.0, late_us / scale_us))) : row_height;
+}
+
 LatenessMap lateness_map(const RankReport& report, double width, double height) {
   LatenessMap map;
   if (!report.any()) return map;
@@ -485,7 +503,7 @@ LatenessMap lateness_map(const RankReport& report, double width, double height) 
   map.grid = lateness_grid(report, static_cast<size_t>(space), static_cast<size_t>(map.right - map.left));
   const bool apart = (space - gaps) / static_cast<double>(ranks) >= kGapFrom;
   const double pitch = (space - (apart ? gaps : 0)) / static_cast<double>(map.grid.rows);
-  map.row_height = apart ? std::floor(std::min(pitch, 28.0)) : pitch;
+  map.row_height = apart ? std::floor(std::min(pitch, highest_lateness_row(ranks))) : pitch;
   double y = kMapTop;
   for (size_t row = 0; row < map.grid.rows; ++row, y += map.row_height) {
     if (apart && row > 0 && report.ranks[row].host != report.ranks[row - 1].host) y += kHostGap;
@@ -509,6 +527,7 @@ Drawing lateness_frame(const RankReport& report, const LatenessMap& map, const F
                hex_colour(ink.quiet));
   add_rank_labels(report, map, ink, drawing);
   add_host_labels(report, map, ink, drawing);
+  if (map.bars()) add_first_ranks(report, map, ink, drawing);
   add_step_labels(report, map, ink, drawing);
   add_scale(map, report.clock_error_us, ink, drawing);
   return drawing;
@@ -525,10 +544,56 @@ Drawing lateness_figure(const RankReport& report, double width, double height, c
   for (size_t row = 0; row < map.grid.rows; ++row)
     for (size_t begin = 0, end = 0; begin < map.grid.columns; begin = end) {
       const uint32_t fill = colour(row, begin);
-      for (end = begin + 1; end < map.grid.columns && colour(row, end) == fill;) ++end;
+      for (end = begin + 1; !map.bars() && end < map.grid.columns && colour(row, end) == fill;) ++end;
+      const double high = map.bar_height(static_cast<double>(map.grid.at(row, begin)));
       if (fill != ink.ground)
-        drawing.rect(map.x(begin), map.tops[row], map.x(end) - map.x(begin), map.row_height - gap, hex_colour(fill));
+        drawing.rect(map.x(begin), map.tops[row] + map.row_height - high, map.x(end) - map.x(begin) - (map.bars() ? 1 : 0), high - gap, hex_colour(fill));
     }
+  return drawing;
+}
+
+bool has_step_of_ranks(const RankReport& report) {
+  return report.ranks.size() <= kFewRanks && report.median_step_us > 0 &&
+         std::ranges::none_of(report.ranks, [](const prof::RankRow& row) { return std::isnan(row.computes) || std::isnan(row.exposed); });
+}
+
+Drawing rank_steps_figure(const RankReport& report, double width, double height, const FigureInk& ink) {
+  constexpr double kHead = 26, kFoot = 8, kMostRow = 110, kGap = 10, kTotal = 78;
+  Drawing drawing;
+  drawing.width = width, drawing.height = height;
+  const double left = kMapEdge + ranks_width(report), span = std::max(40.0, width - left - kTotal);
+  const double pitch = std::min(kMostRow, (height - kHead - kFoot) / static_cast<double>(report.ranks.size())), high = std::max(4.0, pitch - kGap);
+  struct Part {
+    const char* name;
+    uint32_t fill;
+  };
+  const std::array<Part, 4> parts{{{"computes", ink.meaning[static_cast<size_t>(prof::Meaning::Matrix)]},
+                                   {"waits for a rank", mixed_colour(ink.ground, ink.point, 0.4)},
+                                   {"transfers", ink.point},
+                                   {"other, idle", ink.grid}}};
+  double x = kMapEdge;
+  for (const Part& part : parts) {
+    drawing.rect(x, 8, 9, 9, hex_colour(part.fill), hex_colour(ink.axis));
+    drawing.text(x + 14, 17, part.name, Anchor::Start, 11, hex_colour(ink.secondary));
+    x += 14 + static_cast<double>(std::string_view(part.name).size()) * kLetter + 8;
+  }
+  for (size_t r = 0; r < report.ranks.size(); ++r) {
+    const prof::RankRow& row = report.ranks[r];
+    const double y = kHead + pitch * static_cast<double>(r), middle = y + high / 2 + 4;
+    const bool late = is_straggler(report, r);
+    drawing.text(left - 8, middle, rank_name(report, r), Anchor::End, 11, hex_colour(late ? ink.text : ink.secondary), late ? 600 : 400);
+    const std::array<double, 4> us{row.computes, row.wait, row.exposed, std::max(0.0, row.step - row.computes - row.wait - row.exposed)};
+    x = left;
+    for (size_t i = 0; i < us.size(); ++i) {
+      const double wide = us[i] / report.median_step_us * span;
+      if (wide >= 0.5) drawing.rect(x, y, wide, high, hex_colour(parts[i].fill), hex_colour(ink.ground));
+      const std::string text = time_text(us[i]);
+      if (high >= 14 && wide > static_cast<double>(text.size()) * kLetter + 8)
+        drawing.text(x + 5, middle, text, Anchor::Start, 11, i == 0 ? "#0B0E13" : hex_colour(ink.text), 500);
+      x += wide;
+    }
+    drawing.text(left + span + 6, middle, time_text(row.step), Anchor::Start, 11, hex_colour(ink.text), 600);
+  }
   return drawing;
 }
 

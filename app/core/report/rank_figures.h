@@ -34,14 +34,22 @@ struct LatenessMap {
   std::vector<double> tops;  // of the rows
   double scale_us = 1;       // lateness with the full colour
   bool capped = false;       // some cells are above it
+  // Few ranks have high rows: the lateness is the height of a bar, too.
+  bool bars() const { return row_height >= 36; }
+  double bar_height(double late_us) const;  // the whole row if it has no bars
   double bottom() const { return tops.empty() ? 0 : tops.back() + row_height; }
   double x(size_t column) const;  // left edge
 };
+double highest_lateness_row(size_t ranks);
 LatenessMap lateness_map(const prof::RankReport& report, double width, double height);
 // The colour of a cell. A lateness below the clock error has the colour of none.
 uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double late_us, const FigureInk& ink);
 Drawing lateness_frame(const prof::RankReport& report, const LatenessMap& map, const FigureInk& ink, double width);
 Drawing lateness_figure(const prof::RankReport& report, double width, double height, const FigureInk& ink);
+
+// What each rank does in the median step, as one bar for each: computes, waits, transfers. For few ranks, where it is known.
+bool has_step_of_ranks(const prof::RankReport& report);
+Drawing rank_steps_figure(const prof::RankReport& report, double width, double height, const FigureInk& ink);
 
 // A histogram of the lateness over the steps for each rank, on a log axis. Without space for all: the latest ranks.
 Drawing arrivals_figure(const prof::RankReport& report, double width, double height, const FigureInk& ink);

@@ -12,7 +12,7 @@ namespace {
 constexpr double kFigureWidth = 640;
 
 std::vector<ReportFigure> rank_figures_of(const std::vector<ReportRun>& runs, size_t i) {
-  constexpr double kMapFrame = 44, kMapRow = 18, kMostMap = 420, kArrivals = 280, kBandwidth = 220;
+  constexpr double kMapFrame = 44, kMapRow = 18, kMostMap = 420, kArrivals = 280, kBandwidth = 220, kSteps = 130;
   const prof::RankReport& report = runs[i].ranks;
   if (!report.any()) return {};
   const std::string suffix = i == 0 ? "" : "-" + std::to_string(i + 1);
@@ -25,6 +25,8 @@ std::vector<ReportFigure> rank_figures_of(const std::vector<ReportRun>& runs, si
       {"arrivals" + suffix, whose + "Arrival by rank",
        "Steps by their lateness after the first rank, on a log axis. " + of,
        arrivals_figure(report, kFigureWidth, kArrivals, ink)}};
+  if (has_step_of_ranks(report))
+    all.push_back({"rank-steps" + suffix, whose + "The median step of each rank", "What each rank does in the median step. " + of, rank_steps_figure(report, kFigureWidth, kSteps, ink)});
   if (has_bandwidth(report))
     all.push_back({"bandwidth" + suffix, whose + "Bandwidth",
                    "Bus GB/s of each collective against its message size. " + of,

@@ -54,9 +54,13 @@ void LatenessView::chooseStep(int index) {
 }
 
 QSize LatenessView::sizeHint() const {
-  constexpr int kRow = 18, kFewRow = 44, kFew = 110, kMost = 300;  // few ranks have high rows
+  constexpr int kRow = 18, kFewRow = 60, kFew = 120, kMost = 300;  // few ranks have high rows
   const int ranks = std::max(1, static_cast<int>(report_.ranks.size()));
   return {700, std::min(kMost, kMapFrame + std::clamp(kFew / ranks, kRow, kFewRow) * ranks)};
+}
+
+int LatenessView::mostHeight() const {
+  return kMapFrame + static_cast<int>(highest_lateness_row(report_.ranks.size())) * static_cast<int>(std::max<size_t>(1, report_.ranks.size()));
 }
 
 QSize LatenessView::minimumSizeHint() const {
@@ -152,6 +156,10 @@ void LatenessView::render(QPainter& painter, const QRectF& area) {
     for (end = begin + 1; end < rows && map_.tops[end] - map_.tops[end - 1] < map_.row_height + 1;) ++end;
     const QRectF band(map_.left, map_.tops[begin], map_.right - map_.left,
                       map_.tops[end - 1] + map_.row_height - map_.tops[begin]);
+    if (map_.bars()) {
+      for (size_t row = begin; row < end; ++row) paintBars(painter, row);
+      continue;
+    }
     painter.fillRect(band, t.idle);
     const double first = static_cast<double>(begin), count = static_cast<double>(end - begin);
     if (!wide) painter.drawImage(band, cells_, QRectF(0, first, cells_.width(), count));
@@ -160,10 +168,10 @@ void LatenessView::render(QPainter& painter, const QRectF& area) {
                         QRectF(static_cast<double>(c), first, 1, count));
   }
   const double right = map_.right, bottom = map_.bottom();
-  if (map_.row_height >= kApart)
+  if (map_.row_height >= kApart && !map_.bars())
     for (const double top : map_.tops)
       painter.fillRect(QRectF(map_.left, top + map_.row_height - 1, right - map_.left, 1), t.base);
-  if (wide)
+  if (wide && !map_.bars())
     for (size_t c = 0; c < map_.grid.columns; ++c)
       painter.fillRect(QRectF(map_.x(c + 1) - 1, map_.tops.front(), 1, bottom - map_.tops.front()), t.base);
   paint_drawing(painter, frame_, {0, 0}, 1);
@@ -177,6 +185,18 @@ void LatenessView::render(QPainter& painter, const QRectF& area) {
   }
   painter.restore();
   if (area.size() != QSizeF(size())) layOut();
+}
+
+void LatenessView::paintBars(QPainter& painter, size_t row) const {
+  const Theme& t = theme();
+  const double ground = map_.tops[row] + map_.row_height - 1;
+  for (size_t c = 0; c < map_.grid.columns; ++c) {
+    const QColor colour = cells_.pixelColor(static_cast<int>(c), static_cast<int>(row));
+    const double left = map_.x(c), width = std::max(1.0, map_.x(c + 1) - left - 1);
+    const double high = colour.alpha() == 0 ? map_.row_height - 4 : map_.bar_height(static_cast<double>(map_.grid.at(row, c))) - 1;
+    painter.fillRect(QRectF(left, ground - high, width, high), colour.alpha() == 0 ? t.idle : QBrush(colour));
+  }
+  painter.fillRect(QRectF(map_.left, ground, map_.right - map_.left, 1), t.strong_border);
 }
 
 void LatenessView::paintEvent(QPaintEvent*) {

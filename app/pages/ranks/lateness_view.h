@@ -20,6 +20,7 @@ class LatenessView : public QWidget {
   void render(QPainter& painter, const QRectF& area);
   QSize minimumSizeHint() const override;
   QSize sizeHint() const override;
+  int mostHeight() const;  // more stays empty
 
  signals:
   void stepChosen(int index);
@@ -40,6 +41,7 @@ class LatenessView : public QWidget {
   };
   void layOut();
   void layOut(QSizeF size);
+  void paintBars(QPainter& painter, size_t row) const;
   bool placeAt(QPointF at, Place& place) const;
   int stepAt(QPointF at) const;
   void pick(int index);

@@ -114,11 +114,15 @@ void RanksPanel::addExportMenu() {
   auto* menu = new QMenu(export_);
   menu->addAction(tr("Lateness…"), this, [this] { exportChart(mapPicture()); });
   menu->addAction(tr("Arrival by rank…"), this, [this] { exportChart(arrivalsPicture()); });
+  QAction* arrivals = menu->actions().back();
   QAction* bandwidth = menu->addAction(tr("Bandwidth…"), this, [this] { exportChart(bandwidthPicture()); });
   menu->addSeparator();
   menu->addAction(tr("Ranks as CSV…"), this, [this] { exportTable("ranks.csv", ranks_table(report(), true)); });
   menu->addAction(tr("Collectives as CSV…"), this, [this] { exportTable("collectives.csv", collectives_table(report(), true)); });
-  connect(menu, &QMenu::aboutToShow, this, [this, bandwidth] { bandwidth->setVisible(has_bandwidth(map_->report())); });
+  connect(menu, &QMenu::aboutToShow, this, [this, arrivals, bandwidth] {
+    arrivals->setText(arrivals_pane_->title() + QString::fromUtf8("…"));
+    bandwidth->setVisible(has_bandwidth(map_->report()));
+  });
   export_->setMenu(menu);
   top_->addOption(export_);
 }
@@ -166,11 +170,15 @@ void RanksPanel::showReport(prof::RankReport report) {
 // Other ranks: the map gets the height that it asks for, and the straggler is in sight.
 void RanksPanel::fitHeights() {
   for (QWidget* part = map_->parentWidget(); part != rows_; part = part->parentWidget()) part->layout()->activate();
-  const int top = top_->sizeHint().height();
-  rows_->setSizes({top, std::max(1, height() - top)});
-  const bool hosts = std::ranges::any_of(report().ranks, [](const prof::RankRow& row) { return !row.host.empty(); });
-  constexpr int kHeads = 28 + 26 + 12, kRow = 22, kLeast = 120;  // titles, heads and edges
+  constexpr int kHeads = 28 + 26 + 12, kRow = 22, kLeast = 120, kFigures = 190;  // titles, heads and edges; what the figures need
   const auto rows = static_cast<int>(std::max(report().ranks.size(), report().collectives.size() + 1));
+  const bool few = has_step_of_ranks(report());
+  const int least = top_->sizeHint().height(), most = least - map_->sizeHint().height() + map_->mostHeight();
+  const int left_over = few ? height() - std::max(kLeast, kHeads + kRow * rows) - kFigures : 0;  // few ranks: for the bars by step
+  const int top = std::clamp(left_over, least, std::max(least, most));
+  rows_->setSizes({top, std::max(1, height() - top)});
+  rows_->setStretchFactor(0, few), rows_->setStretchFactor(1, !few);
+  const bool hosts = std::ranges::any_of(report().ranks, [](const prof::RankRow& row) { return !row.host.empty(); });
   const int below = std::max(1, height() - top), tables = std::clamp(kHeads + kRow * rows, kLeast, std::max(kLeast, below / 2));
   parts_->setSizes({tables, std::max(1, below - tables)});
   tables_->setSizes(hosts ? QList{500, 500} : QList{470, 530});  // names of collectives are long
@@ -209,12 +217,13 @@ void RanksPanel::fill() {
   ranks_pane_->setTitle(tr("By rank"), report().median_step_us > 0 ? tr("median step · late, transfer: mean · µs") : tr("mean of a step · µs"));
   collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step and rank · µs · %1").arg(text(collectives_note(shown))),
                               tr("mean of a step and rank · µs"));
-  arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));
+  const bool steps = has_step_of_ranks(shown);
+  steps ? arrivals_pane_->setTitle(tr("The median step of each rank"), {}) : arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));
   bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s against message size"), tr("bus GB/s"));
   ranks_model_.setTable(ranks_table(shown, false));
   collectives_model_.setTable(collectives_table(shown, false));
   arrivals_->setFigure([this](double width, double height, const FigureInk& ink) {
-    return arrivals_figure(report(), width, height, ink);
+    return has_step_of_ranks(report()) ? rank_steps_figure(report(), width, height, ink) : arrivals_figure(report(), width, height, ink);
   });
   bandwidth_pane_->setVisible(has_bandwidth(shown));
   chooseCollective();
@@ -251,7 +260,7 @@ ChartPicture RanksPanel::mapPicture() const {
 }
 
 ChartPicture RanksPanel::arrivalsPicture() const {
-  return {"arrivals",
+  return {has_step_of_ranks(report()) ? "rank-steps" : "arrivals",
           caption(),
           arrivals_->size(),
           [this](QPainter& painter, const QRectF& area) { arrivals_->render(painter, area); },

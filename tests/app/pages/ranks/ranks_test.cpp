@@ -2,6 +2,7 @@
 // With WARPSIGHT_PICTURES=folder each state that is looked at leaves a picture there.
 #include <QLabel>
 #include <QHeaderView>
+#include <QPainter>
 #include <QSvgRenderer>
 #include <QTableView>
 #include <QTest>
@@ -106,6 +107,7 @@ class RanksTest : public QObject, FilledWindow {
   void ranksAreLanesThatOpen();
   void aCollectiveShowsWhatItWaits();
   void pagesShareTheReportOfARun();
+  void fewRanksFillThePage();
   void nothingIsCutOff();
 };
 
@@ -136,6 +138,33 @@ void RanksTest::theFindingIsTheHeadline() {
   report.notes = {"No collective of two ranks was recorded."};
   shown.panel.showReport(report);
   QVERIFY2(reasons().contains("Lateness is not known. No collective of two ranks was recorded."), qPrintable(reasons()));
+}
+
+// Two ranks: a bar for each step, as high as the rank is late, and the median step of each rank.
+void RanksTest::fewRanksFillThePage() {
+  prof::RankReport report = test::made_report(2, 20, 2);
+  for (size_t s = 0; s < 20; ++s) report.lateness[s] = 0, report.lateness[20 + s] = s < 10 ? 500 : 2000;
+  report.straggler = {1, 1500, 20, 1, 300, 0.12};
+  report.median_step_us = 2400;
+  for (prof::RankRow& row : report.ranks) row.step = 2400, row.computes = 1500, row.wait = row.rank == 0 ? 600 : 0, row.exposed = 100;
+  ShownRanks shown(report, {940, 810});
+  QVERIFY2(shown.panel.map()->height() > 300, qPrintable(QString::number(shown.panel.map()->height())));
+  const QImage drawn = shown.panel.map()->grab().toImage();
+  const auto bar = [&](size_t step) {  // height of its colour
+    const QRectF cell = shown.panel.map()->cellOf(1, step);
+    int high = 0;
+    for (int y = static_cast<int>(cell.top()); y < cell.bottom() - 1; ++y) high += drawn.pixelColor(static_cast<int>(cell.center().x()), y) != theme().base;
+    return high;
+  };
+  QVERIFY2(bar(15) > 3 * bar(5) && bar(15) > shown.panel.map()->cellOf(1, 15).height() * 0.7, qPrintable(QString("%1 %2").arg(bar(5)).arg(bar(15))));
+  const ChartPicture picture = shown.panel.arrivalsPicture();
+  QCOMPARE(picture.name, QString("rank-steps"));
+  QImage steps(600, 160, QImage::Format_RGB32);
+  QPainter painter(&steps);
+  picture.paint(painter, QRectF(steps.rect()));
+  int computes = 0;
+  for (int x = 0; x < steps.width(); ++x) computes += steps.pixelColor(x, 120) == theme().of(prof::Meaning::Matrix);
+  QVERIFY2(computes > 200 && computes < 420, qPrintable(QString::number(computes)));
 }
 
 void RanksTest::tablesHaveTheNumbersOfTheReport() {

@@ -161,7 +161,7 @@ void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
 ReportRun report_run(const Run& run) {
   ReportRun out;
   out.run = compared_run(run);
-  out.letter = run.slot;
+  out.letter = run.letter;
   out.created = run.created.toString(Qt::ISODate).toStdString();
   out.status = run.summary ? std::string(to_string(run.summary->status)) : run.live() ? "running" : "file";
   for (const StepPoint& p : run.steps) out.loss.push_back({p.step, p.wall_s, static_cast<double>(p.loss)});

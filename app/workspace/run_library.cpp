@@ -75,6 +75,8 @@ void RunLibrary::insert(Run* run) {
   const auto at =
       std::find_if(runs_.begin(), runs_.end(), [run](const Run* other) { return other->created < run->created; });
   runs_.insert(at, run);
+  const auto had = run->path.isEmpty() ? letters_.end() : letters_.find(QFileInfo(run->path).absoluteFilePath());
+  if (had != letters_.end()) run->letter = had->second, letters_.erase(had);
   freeLetterOfAnother(*run);
 }
 
@@ -268,7 +270,8 @@ Run* RunLibrary::replace(Run* live, const QString& path) {
 void RunLibrary::giveLetter(Run* run) {
   if (run->letter >= 0 && std::ranges::find(runs_, run->letter, &Run::slot) == runs_.end()) return;
   constexpr int kColours = 8;
-  std::set<int> owned = removed_letters_;
+  std::set<int> owned;
+  for (const auto& [path, letter] : letters_) owned.insert(letter);
   std::array<int, kColours> ticked{};
   for (const Run* other : runs_) {
     if (other != run) owned.insert(other->letter);
@@ -398,7 +401,6 @@ bool RunLibrary::remove(Run* run) {
     emit failed(tr("%1 cannot be deleted: its folder is not writable.").arg(QFileInfo(run->path).fileName()));
     return false;
   }
-  if (run->letter >= 0) removed_letters_.insert(run->letter);
   forget(run);
   emit changed();
   return true;
@@ -406,6 +408,7 @@ bool RunLibrary::remove(Run* run) {
 
 void RunLibrary::forget(Run* run) {
   std::erase(runs_, run);
+  if (run->letter >= 0) letters_[run->path.isEmpty() ? QString::number(static_cast<qulonglong>(run->handle)) : QFileInfo(run->path).absoluteFilePath()] = run->letter;
   run->slot = -1;
   selection_.removed(run->handle, newest());
   run->deleteLater();

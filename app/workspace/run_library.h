@@ -86,7 +86,7 @@ class RunLibrary : public QObject {
   std::vector<Run*> runs_;
   Selection selection_;
   RunTrash trash_;
-  std::set<int> removed_letters_;  // of this session: a removed run that comes back finds its letter free
+  std::map<QString, int> letters_;  // of this session, by path: a run that was removed and comes back has its letter again
   QSet<QString> reserved_;
   AsideFiles aside_;
   QSet<QString> reported_;  // files put aside or left out that were reported

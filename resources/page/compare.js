@@ -11,7 +11,7 @@ function splitBars(share) {
     let x = 24;
     const y = i * 34 + 4, number = pageHead.runs.indexOf(run);
     const mark = drawn('text', {x: 4, y: y + 17, class: 'strong'}, run.letter);
-    mark.style.fill = ink().runs[number % 8];
+    mark.style.fill = runColour(number);
     svg.append(mark);
     for (const part of run.split) {
       const wide = part.us / most * (width - 96), bar = drawn('rect', {x, y, width: wide, height: 24, stroke: ink().edge, 'stroke-width': wide > 3 ? 1 : 0});
@@ -63,7 +63,7 @@ function lossChart(share) {
   for (const {i, run, curve} of runs) {
     const points = [];
     curve.t.forEach((time, k) => { if (curve.v[k] != null && (!log || curve.v[k] > 0)) points.push(x(time).toFixed(1) + ',' + y(curve.v[k]).toFixed(1)); });
-    const line = drawn('polyline', {points: points.join(' '), fill: 'none', 'stroke-width': 1.7, 'stroke-linejoin': 'round', stroke: ink().runs[i % 8]});
+    const line = drawn('polyline', {points: points.join(' '), fill: 'none', 'stroke-width': 1.7, 'stroke-linejoin': 'round', stroke: runColour(i)});
     line.append(drawn('title', {}, run.letter + ' ' + run.name));
     svg.append(line);
   }
@@ -162,7 +162,7 @@ function waterfallChart(step, causes, a, b) {
     svg.append(drawn('line', {x1: 44, x2: width, y1: y(value), y2: y(value), class: value ? 'line' : 'axis'}), drawn('text', {x: 38, y: y(value) + 4, 'text-anchor': 'end', class: 'quiet'}, fixed(value, tick < 1 ? 1 : 0)));
   const size = Math.min(96, wide * 0.64), place = i => 48 + i * wide + (wide - size) / 2;
   const end = (i, run, value) => {
-    const colour = ink().runs[run % 8];
+    const colour = runColour(run);
     svg.append(drawn('rect', {x: place(i), y: y(value), width: size, height: bottom - y(value), fill: colour, 'fill-opacity': .22, stroke: colour, 'stroke-width': 1.5}),
       drawn('text', {x: place(i) + size / 2, y: y(value) - 6, 'text-anchor': 'middle', class: 'strong'}, fixed(value, 1)),
       drawn('text', {x: place(i) + size / 2, y: bottom + 17, 'text-anchor': 'middle', class: 'strong'}, pageHead.runs[run].letter));

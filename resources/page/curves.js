@@ -70,7 +70,7 @@ function drawCurvePane(c, timeline, pane, y) {
 }
 
 // The curves of one memory have the colour of the run; the reserved bytes are dashed.
-const curveColour = (timeline, pane, i) => pane.group === 'memory' ? (i < 2 ? ink().runs[timeline.index % 8] : ink().quiet) : ink().runs[(timeline.index + i) % 8];
+const curveColour = (timeline, pane, i) => pane.group === 'memory' ? (i < 2 ? runColour(timeline.index) : ink().quiet) : ink().runs[(pageHead.runs[timeline.index].colour + i) % 8];
 
 function drawCurve(c, timeline, pane, curve, i, scale, bottom, tall) {
   const height = value => bottom - scale.of(value) * tall, colour = curveColour(timeline, pane, i);

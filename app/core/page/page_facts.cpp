@@ -89,6 +89,8 @@ Json tables_of(const PageRun& run) {
   return tables;
 }
 
+constexpr size_t kRunColours = 8;  // of page.css
+
 Json run_json(const PageRun& run, const std::string& letter) {
   const prof::RunSummary& summary = run.data.summary;
   const LossFigure loss = loss_figure(summary.test_loss, run.data.metrics, &prof::Metric::loss);
@@ -140,7 +142,10 @@ Json page_facts(const std::vector<PageRun>& runs) {
   Json facts{{"version", 1}, {"by", std::string("Warpsight ") + version()}, {"headline", headline(reports)},
              {"warnings", unfair(reports)}, {"differs", differences(reports)}, {"pairs", pairs_of(reports)}, {"runs", Json::array()}};
   for (size_t m = 0; m < prof::kMeanings; ++m) facts["meanings"].push_back(prof::meaning_name(static_cast<prof::Meaning>(m)));
-  for (size_t i = 0; i < runs.size(); ++i) facts["runs"].push_back(run_json(runs[i], letter(reports, i)));
+  for (size_t i = 0; i < runs.size(); ++i) {
+    facts["runs"].push_back(run_json(runs[i], letter(reports, i)));
+    facts["runs"][i]["colour"] = (reports[i].letter < 0 ? i : static_cast<size_t>(reports[i].letter)) % kRunColours;
+  }
   return facts;
 }
 

@@ -53,6 +53,7 @@ SharePage share_page(const std::vector<std::string>& paths, const PageOptions& o
   std::vector<PageRun> runs;
   for (const std::string& path : paths) {
     runs.push_back(read_run(path));
+    if (runs.size() <= options.letters.size()) runs.back().report.letter = options.letters[runs.size() - 1];
     for (const std::string& problem : runs.back().data.problems) page.problems.push_back(path + ": " + problem);
   }
   nlohmann::ordered_json head = page_facts(runs);

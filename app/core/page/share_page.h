@@ -14,6 +14,7 @@ struct SharePage {
 };
 struct PageOptions {
   size_t most_spans = kPageSpans;
+  std::vector<int> letters;  // numbers of the letters that the runs have elsewhere; empty: by their places here
   bool sources = false;  // with the source of the lines that take time: whoever gets the page can read it
 };
 // Run files, or traces that can be imported; the first one is the baseline. Throws Failure.

@@ -23,6 +23,8 @@
 #include "app/report/report_pages.h"
 #include "app/report/share_export.h"
 #include "app/workspace/job.h"
+#include "app/text/units.h"
+#include "profiling/base/packed_file.h"
 #include "profiling/formats/convert.h"
 #include "tests/app/support/made_run.h"
 #include "tests/app/support/window_tests.h"
@@ -344,7 +346,7 @@ void ExportTest::reportAndChartOpenInABrowser() {
 void ExportTest::aPageIsMadeInTheBackground() {
   const auto shared = [this](const QString& file, const QString& to) {
     Run run;
-    run.title = "direct", run.path = file;
+    run.title = "direct", run.path = file, run.letter = 9;
     Job job;
     QString problem;
     bool over = false;
@@ -355,7 +357,15 @@ void ExportTest::aPageIsMadeInTheBackground() {
   const QString recorded = QStringLiteral(WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-direct.wsrun");
   QCOMPARE(shared(recorded, "page.html"), QString());
   QFile page(at("page.html"));
-  QVERIFY(page.open(QIODevice::ReadOnly) && page.readAll().contains("Content-Security-Policy"));
+  QVERIFY(page.open(QIODevice::ReadOnly));
+  const QByteArray html = page.readAll();
+  QVERIFY(html.contains("Content-Security-Policy"));
+  const qsizetype head = html.indexOf("id=\"head\">") + 10;
+  const QByteArray packed = QByteArray::fromBase64(html.mid(head, html.indexOf('<', head) - head));
+  ws::PackedReader facts("head", std::span(reinterpret_cast<const uint8_t*>(packed.data()), static_cast<size_t>(packed.size())));
+  const auto run = nlohmann::json::parse(facts.read_text())["runs"][0];
+  QCOMPARE(run["letter"].get<std::string>(), run_letter(9).toStdString());  // as in the window
+  QCOMPARE(run["colour"].get<int>(), 1);
   QVERIFY(!shared("", "none.html").isEmpty());
   QVERIFY(!shared(at("missing.wsrun"), "none.html").isEmpty());
   QVERIFY(!QFile::exists(at("none.html")));

@@ -212,6 +212,18 @@ void LibraryTest::aRunKeepsItsLetterForLife() {
     Run* back = library.undoRemove();
     QVERIFY(back && back->path == path);
     QCOMPARE(run_letter(back->slot), QString("A"));
+    // A file from elsewhere keeps no letter, but has the same one while the window is open.
+    const QString shipped = QStringLiteral(WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-arena.wsrun");
+    Run* opened = library.open(shipped);
+    library.setTicked(opened, true);
+    const int letter = opened->letter;
+    QVERIFY(letter >= 0 && library.remove(opened));
+    library.setTicked(runs[3], true);
+    QVERIFY(runs[3]->letter != letter);
+    opened = library.open(shipped);
+    library.setTicked(opened, true);
+    QCOMPARE(opened->letter, letter);
+    letters[runs[3]->path] = runs[3]->letter;
   }
   RunLibrary again(folder_.path());
   again.refresh();

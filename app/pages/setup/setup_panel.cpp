@@ -66,7 +66,7 @@ void SetupPanel::build() {
   column->setSpacing(0);
   column->addWidget(buildHeader());
   column->addWidget(buildDifference());
-  auto* scroll = new QScrollArea(this);
+  auto* scroll = scroll_ = new QScrollArea(this);
   scroll->setWidgetResizable(true);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   scroll->setFocusPolicy(Qt::NoFocus);
@@ -131,7 +131,18 @@ QWidget* SetupPanel::buildDifference() {
     if (choices_->replaced()) return choices_->bringBack();
     if (other_) choices_->setSpec(*other_);
   });
+  list_ = new QPushButton(tr("Show"), difference_);
+  list_->setObjectName("differences");
+  list_->setProperty("link", true);
+  list_->setFont(ui_font(11));
+  list_->setToolTip(tr("Lists the choices that differ"));
+  differences_menu_ = new QMenu(list_);
+  connect(list_, &QPushButton::clicked, this, [this] {
+    fillDifferences();
+    differences_menu_->popup(difference_->mapToGlobal(QPoint(0, difference_->height())));
+  });
   row->addWidget(differs_, 1);
+  row->addWidget(list_);
   row->addWidget(take_);
   return difference_;
 }
@@ -247,7 +258,8 @@ void SetupPanel::relayout(const QString& group) {
     const std::string key(row->field().key);
     const bool shown =
         relevant(choices_->spec(), key) &&
-        (show_more_[group] || !advanced(key) || field_text(choices_->spec(), key) != field_text(RunSpec{}, key));
+        (show_more_[group] || !advanced(key) || field_text(choices_->spec(), key) != field_text(RunSpec{}, key) ||
+         (other_ && field_text(choices_->spec(), key) != field_text(*other_, key)));
     row->setVisible(shown);
     row->setExplained(explained_[group]);
     if (!shown) continue;
@@ -286,6 +298,7 @@ void SetupPanel::setOther(std::optional<RunSpec> other, const QString& letter) {
   if (other == other_ && letter == other_letter_) return;
   other_ = std::move(other), other_letter_ = letter;
   refreshRows();
+  for (const char* group : kGroups) relayout(group);
   refreshNotes();
 }
 
@@ -353,13 +366,13 @@ void SetupPanel::refresh() {
 
 void SetupPanel::refreshNotes() {
   const SetupEstimate e(choices_->spec());
-  sections_["Data"]->setNotes(e.rows, e.data);
+  sections_["Data"]->setNotes(noted("Data", e.rows), noted("Data", e.data));
   chain_->setText(e.chain);
   layers_->setSpec(choices_->spec());
   estimate_->setText(e.cost);
   chain_->setVisible(explained_["Model"]), estimate_->setVisible(explained_["Model"] && !e.cost.isEmpty());
-  sections_["Model"]->setNotes(e.parameters, e.short_chain);
-  sections_["Training"]->setNotes(e.steps, e.training);
+  sections_["Model"]->setNotes(noted("Model", e.parameters), noted("Model", e.short_chain));
+  sections_["Training"]->setNotes(noted("Training", e.steps), noted("Training", e.training));
   sections_["Execution"]->setNotes(executionNote(), executionNote());
   refreshDifference();
   const bool shows = explained_["Execution"] && choices_->cuda();
@@ -367,11 +380,48 @@ void SetupPanel::refreshNotes() {
   budget_->setVisible(!budget_->text().isEmpty());
 }
 
+std::vector<FieldChange> SetupPanel::differences() const {
+  if (!other_) return {};
+  auto changes = diff(*other_, choices_->spec());
+  std::erase_if(changes, [this](const FieldChange& change) { return !relevant(choices_->spec(), std::string(change.key)); });
+  return changes;
+}
+
+// The note of a section, after the number of its choices that differ from the shown run.
+QString SetupPanel::noted(const QString& group, const QString& note) const {
+  const auto changes = running_ ? std::vector<FieldChange>() : differences();
+  const auto count = std::ranges::count_if(changes, [&](const FieldChange& change) { return text(field(change.key).group) == group; });
+  if (count == 0) return note;
+  const QString differ = count == 1 ? tr("1 differs") : tr("%1 differ").arg(count);
+  return note.isEmpty() ? differ : differ + QString::fromUtf8(" · ") + note;
+}
+
+void SetupPanel::fillDifferences() {
+  QMenu* menu = differences_menu_;
+  menu->clear();
+  for (const FieldChange& change : differences()) {
+    const Field& of = field(change.key);
+    connect(menu->addAction(tr("%1 · %2: %3").arg(text(of.group), text(of.label), QString::fromStdString(change.from + " → " + change.to))), &QAction::triggered, this,
+            [this, key = std::string(change.key)] { showRow(key); });
+  }
+}
+
+// Opens its section and scrolls to it.
+void SetupPanel::showRow(const std::string& key) {
+  FieldRow* shown = row(key);
+  if (!shown) return;
+  sections_[text(shown->field().group)]->setOpen(true);
+  scroll_->widget()->layout()->activate();
+  scroll_->ensureWidgetVisible(shown);
+  if (QWidget* input = shown->nextInFocusChain(); shown->isAncestorOf(input)) input->setFocus(Qt::OtherFocusReason);
+}
+
 // Setup holds the choices of the next training. The shown run may have had others.
 void SetupPanel::refreshDifference() {
-  const auto changes = other_ ? diff(*other_, choices_->spec()) : std::vector<FieldChange>();
+  const auto changes = differences();
   const auto count = changes.size();
   const bool mine = choices_->replaced();
+  list_->setVisible(!running_ && count > 0);
   take_->setVisible(!running_ && (mine || count > 0));
   if (mine) {
     take_->setText(tr("Bring back mine"));
@@ -401,7 +451,7 @@ QString SetupPanel::executionNote() const {
                          [](const FieldChange& c) { return field(c.key).group == "Execution"; });
   };
   if (other_) {
-    const auto count = in_execution(diff(*other_, choices_->spec()));
+    const auto count = in_execution(differences());
     return count == 0   ? tr("same as %1").arg(other_letter_)
            : count == 1 ? tr("1 differs from %1").arg(other_letter_)
                         : tr("%1 differ from %2").arg(count).arg(other_letter_);

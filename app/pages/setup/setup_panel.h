@@ -9,7 +9,9 @@
 
 class QGridLayout;
 class QLabel;
+class QMenu;
 class QPushButton;
+class QScrollArea;
 
 namespace ws::app {
 
@@ -56,6 +58,10 @@ class SetupPanel : public QWidget {
   void relayout(const QString& group);
   void refreshNotes();
   void refreshDifference();
+  std::vector<FieldChange> differences() const;  // from the shown run, in choices that these choices use
+  void fillDifferences();
+  void showRow(const std::string& key);
+  QString noted(const QString& group, const QString& note) const;
   QString executionNote() const;
   void refreshFooter();
   void refreshVerdict();
@@ -77,7 +83,9 @@ class SetupPanel : public QWidget {
   QWidget* difference_ = nullptr;  // shows in what the shown run differs, and offers its choices
   QLabel* differs_ = nullptr;
   bool stops_ = false;  // "New run" was clicked once: the next click stops the run in training
-  QPushButton* take_ = nullptr;
+  QPushButton *take_ = nullptr, *list_ = nullptr;  // list_: the choices that differ
+  QMenu* differences_menu_ = nullptr;
+  QScrollArea* scroll_ = nullptr;
   LayerTable* layers_ = nullptr;
   QLabel* chain_ = nullptr;
   QLabel* budget_ = nullptr;  // where a persistent kernel would keep the network

@@ -215,6 +215,30 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   QVERIFY(panel_shows(panel, "Next training") && panel_shows(panel, "differs from B in 2 choices"));
   QVERIFY2(panel_shows(panel, "allocator •") && panel_shows(panel, "epochs •"), "marked where they are");
   QVERIFY(panel_shows(panel, "activation"));
+  // A folded section counts its differences, and the list leads to each of them.
+  panel.resize(300, 400);
+  panel.show();
+  panel.setCompact(true);
+  const auto titles = [&panel] {
+    QStringList notes;
+    for (const SectionTitle* title : panel.findChildren<SectionTitle*>()) notes << title->text() + ": " + title->accessibleDescription();
+    return notes.join('\n');
+  };
+  QVERIFY2(titles().contains("Training: 1 differs · ") && titles().contains("Execution: 1 differs from B"), qPrintable(titles()));
+  QVERIFY(!panel.row("train.epochs")->isVisible());
+  auto* show = static_cast<QPushButton*>(named(&panel, "Show"));
+  QVERIFY(show && show->isVisible());
+  show->click();
+  QMenu* listed = show->findChild<QMenu*>();
+  QTRY_VERIFY(listed->isVisible());
+  QCOMPARE(listed->actions().size(), qsizetype{2});
+  QVERIFY2(listed->actions()[0]->text().startsWith("Training · epochs: 7 → ") || listed->actions()[1]->text().startsWith("Training · epochs: 7 → "),
+           qPrintable(listed->actions()[0]->text() + listed->actions()[1]->text()));
+  for (QAction* action : listed->actions())
+    if (action->text().contains("epochs")) action->trigger();
+  listed->close();
+  FieldRow* epochs = panel.row("train.epochs");
+  QVERIFY(epochs->isVisible() && panel.rect().contains(epochs->mapTo(&panel, epochs->rect().center())));
   panel.setLive(choices.spec());
   QVERIFY2(panel_shows(panel, "This training") && !panel_shows(panel, "differs from B in 2 choices"), "while a run trains, Setup holds its choices");
   panel.setLive(std::nullopt);

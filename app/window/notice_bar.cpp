@@ -64,6 +64,7 @@ void NoticeBar::show(const QString& sentence, std::vector<NoticeAction> actions,
     button->setProperty("primary", actions_.empty() && action.first);
     connect(button, &QPushButton::clicked, this, std::move(action.run));
     row_->insertWidget(row_->count() - 1, button);
+    button->ensurePolished();  // its height decides whether one line is enough
     actions_.push_back(button);
   }
   sentence_->setText(sentence);
@@ -87,12 +88,12 @@ int NoticeBar::heightAt(int width) const {
 void NoticeBar::place() {
   const QRect space = parentWidget()->rect();
   row_->setContentsMargins(kSides, kAboveLine, kSides, kAboveLine);
-  if (const int line = heightAt(space.width()); line <= height_)
+  if (const int line = heightAt(space.width()); problem_ && line <= height_)
     return setGeometry(0, space.height() - height_, space.width(), height_);
   row_->setContentsMargins(kSides, kAboveLines, kSides, kAboveLines);
   const QRect column(column_->mapTo(parentWidget(), QPoint()), column_->size());
-  const int height = heightAt(column.width());
-  setGeometry(column.left(), space.height() - height, column.width(), height);
+  const int height = heightAt(column.width()), below = problem_ ? 0 : height_;  // good news leaves the status line in view
+  setGeometry(column.left(), space.height() - below - height, column.width(), height);
 }
 
 bool NoticeBar::eventFilter(QObject* object, QEvent* event) {

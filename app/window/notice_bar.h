@@ -1,5 +1,5 @@
 // Shows a complete error message and offers actions. It moves no other widget: a one-line message covers only the
-// status line. A longer one grows upwards over the pages, beside the docks.
+// status line. A longer one grows upwards over the pages, beside the docks. Good news stands above the status line.
 #pragma once
 #include <QWidget>
 #include <functional>

@@ -187,6 +187,7 @@ void WindowTest::aLessonDrawsItsConclusion() {
   session->setSpeed(TrainSpeed::Full);
   QTRY_VERIFY2(window->notice()->text().contains("Without a hidden layer"), qPrintable(window->notice()->text()));
   QVERIFY2(window->notice()->text().startsWith("You expected more than 90 %. It is under 65 %."), qPrintable(window->notice()->text()));
+  QVERIFY2(window->notice()->geometry().bottom() < window->statusLine()->geometry().top(), "the status line stays in view");
   QCOMPARE(window->tabs()->currentIndex(), 0);
   QVERIFY(window->findChild<LivePage*>()->isVisible());
   // The boundaries of both runs, with their names.

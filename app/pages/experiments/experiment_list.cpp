@@ -13,7 +13,7 @@
 
 namespace ws::app {
 namespace {
-constexpr int kPathRole = Qt::UserRole, kOwnRole = Qt::UserRole + 1;
+constexpr int kPathRole = Qt::UserRole, kOwnRole = Qt::UserRole + 1, kRowHeight = 24;
 
 // True if more than half of the trials can run on such a machine.
 bool runs_with(bool cuda, const std::string& path) {
@@ -28,8 +28,15 @@ ExperimentList::ExperimentList(const QString& own_folder, QWidget* parent)
     : QListWidget(parent), own_folder_(own_folder) {
   setAccessibleName(tr("Experiments"));
   setMinimumHeight(176);
-  setStyleSheet("QListWidget { padding-left: 7px; } QListWidget::item { height: 24px; }");
+  setStyleSheet(QString("QListWidget { padding-left: 7px; } QListWidget::item { height: %1px; }").arg(kRowHeight));
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+}
+
+// Shows whole rows only.
+void ExperimentList::resizeEvent(QResizeEvent* event) {
+  const QMargins margins(0, 0, 0, (viewport()->height() + viewportMargins().bottom()) % kRowHeight);
+  if (viewportMargins() != margins) setViewportMargins(margins);
+  QListWidget::resizeEvent(event);
 }
 
 // A user's experiment may have the title of a shipped one, so each kind has its own heading.

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/pages/experiments/experiment_dialog.h"
+#include "app/pages/experiments/experiment_list.h"
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/training_session.h"
@@ -51,6 +52,7 @@ class ExperimentsTest : public QObject {
       "axes": {"exec.fusion": ["off", "epilogue"], "train.batch": [8, 16, 64]}, "repeats": 2})";
   }
   void stopsAndGoesOnInAnotherWindow();
+  void theListShowsWholeRows();
   void anEarlierResultThatCannotBeRenamedStays();
   void eachShippedOneNamesTheNext();
   void everyViewDrawsSomething();
@@ -86,6 +88,19 @@ void ExperimentsTest::stopsAndGoesOnInAnotherWindow() {
   QCOMPARE(said.count(), 0);
   QCOMPARE(second->runButton()->text(), QString("Run again"));
   QVERIFY2(second->conclusion().contains("µs a step"), qPrintable(second->conclusion()));
+}
+
+void ExperimentsTest::theListShowsWholeRows() {
+  ExperimentList list(QString(), nullptr);
+  list.resize(300, 200);
+  list.show();
+  list.fill();
+  QVERIFY(list.count() > 8);
+  for (const int height : {200, 211, 223}) {
+    list.resize(300, height);
+    QTRY_COMPARE(list.viewport()->height() % list.visualItemRect(list.item(1)).height(), 0);
+    QCOMPARE(list.visualItemRect(list.item(0)).top(), 0);
+  }
 }
 
 void ExperimentsTest::anEarlierResultThatCannotBeRenamedStays() {

@@ -38,6 +38,7 @@ constexpr LegendEntry kLegend[] = {{Kind::OfMeaning, prof::Meaning::Matrix, "mat
                                    {Kind::DataWait, prof::Meaning::Idle, "waits for data"},
                                    {Kind::OfMeaning, prof::Meaning::Allocation, "allocation"},
                                    {Kind::OfMeaning, prof::Meaning::Sync, "sync"},
+                                   {Kind::OfMeaning, prof::Meaning::Launch, "launch calls"},
                                    {Kind::OfMeaning, prof::Meaning::Idle, "idle"}};
 constexpr int kFilterFrom = 620;
 

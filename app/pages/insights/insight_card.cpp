@@ -89,6 +89,12 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
   update();
 }
 
+// Launch gaps have the hatch of idle time, as in every split of a step.
+QBrush EvidenceBars::brushOf(const Part& part) const {
+  if (waits_for_data_ && part.meaning == look_at_) return theme().data_wait;
+  return meaning_brush(part.meaning == Meaning::Launch ? Meaning::Idle : part.meaning);
+}
+
 void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const {
   const Theme& t = theme();
   painter.setFont(ui_font(11));
@@ -100,7 +106,7 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
   const bool all = std::ranges::none_of(row.parts, [this](const Part& part) { return part.meaning == look_at_; });
   for (const Part& part : row.parts) {
     painter.setOpacity(all || part.meaning == look_at_ ? 1.0 : static_cast<double>(kAside));
-    draw_fill(painter, QRectF(x, bar.top(), part.us * scale, bar.height()), waits_for_data_ && part.meaning == look_at_ ? theme().data_wait : meaning_brush(part.meaning));
+    draw_fill(painter, QRectF(x, bar.top(), part.us * scale, bar.height()), brushOf(part));
     x += part.us * scale;
   }
   painter.setOpacity(1);

@@ -44,6 +44,7 @@ class EvidenceBars : public QWidget {
     QString change;  // compared with now
   };
   QString nameOf(RowKind kind) const;
+  QBrush brushOf(const Part& part) const;
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
   prof::Meaning look_at_ = prof::Meaning::Other;

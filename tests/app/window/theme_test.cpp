@@ -111,6 +111,8 @@ void ThemeTest::coloursKeepADistance() {
         QVERIFY2(&other == &run || distance(run, other) > (t.dark() ? 0.079 : 0.059), qPrintable(run.name() + " " + other.name()));
       QVERIFY2(shared.contains(run.name(), Qt::CaseInsensitive), "the page to share has the same colours");
     }
+    for (const Meaning call : {Meaning::Allocation, Meaning::Copy, Meaning::Sync})  // they share a lane
+      QVERIFY2(distance(t.of(Meaning::Launch), t.of(call)) > 0.08, qPrintable(ws::app::meaning_name(call)));
     for (size_t i = 0; i < std::size(kMeanings); ++i)
       for (size_t j = 0; j < i; ++j)
         QVERIFY2(distance(t.of(kMeanings[i]), t.of(kMeanings[j])) > 0.08, qPrintable(ws::app::meaning_name(kMeanings[i]) + " and " + ws::app::meaning_name(kMeanings[j])));

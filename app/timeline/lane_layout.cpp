@@ -231,7 +231,7 @@ void name_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& trac
     if (!calls(lane)) continue;
     const QString name = names.of(tracks[lane.tracks[0]]);
     ++number;
-    lane.title = name.isEmpty() ? QStringLiteral("CUDA API %1").arg(number) : QStringLiteral("CUDA · ") + name;
+    if (name != "main") lane.title = name.isEmpty() ? QStringLiteral("CUDA API %1").arg(number) : QStringLiteral("CUDA API · ") + name;
   }
 }
 
@@ -381,7 +381,6 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
     return std::tuple(first, names, x.depth) < std::tuple(second, 0, y.depth);
   });
   join_rows(lanes, tracks);
-  name_only_thread(lanes, style.streams);
   ThreadNames names;
   for (const prof::Track& track : tracks)
     if (track.spans > 0 && shown.has(track)) names.add(track);
@@ -389,6 +388,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   add_layers(lanes, source, style.streams, settings.small);
   keep_some_inner(lanes, settings);
   if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings.small);
+  name_only_thread(lanes, style.streams);
   name_ranges(lanes, tracks, names);
   separate_stacks(lanes, tracks);
   if (settings.small) join_copies(lanes);

@@ -8,6 +8,8 @@
 
 namespace ws::app {
 
+inline constexpr int kTitleEnd = 6;  // between a lane's name and the end of the gutter
+
 struct TimelineGeometry {
   static constexpr int kOverview = 26, kRuler = 22;
   QSize size;
@@ -15,6 +17,7 @@ struct TimelineGeometry {
   bool small = false;
   TimeRange range;
 
+  int titleLeft(const Lane& lane) const { return lane.folded ? 24 : small ? 26 : 44; }
   int top() const { return kOverview + kRuler; }
   QRect plot() const { return {gutter, top(), size.width() - gutter, size.height() - top()}; }
   TimeScale scale() const {

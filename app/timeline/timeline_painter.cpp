@@ -171,7 +171,7 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   const Theme& t = theme();
   p_->fillRect(0, y, g_->gutter, lane.height, t.base);
   p_->fillRect(g_->gutter - 1, y, 1, lane.height, t.border);
-  const int indent = lane.folded ? 24 : g_->small ? 26 : 44;
+  const int indent = g_->titleLeft(lane);
   if (lane.folded) paintArrow(lane, y + lane.height / 2.0);
   const bool curve = lane.kind == LaneKind::Counter || lane.kind == LaneKind::Memory;
   double middle = y + (curve && !lane.flat ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
@@ -179,7 +179,7 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   const bool bytes = !lane.flat && (lane.kind == LaneKind::Memory || (curve && lane.detail.isEmpty()));
   if (bytes && indent + gutter_.width(lane.title) + kBytesWidth > g_->gutter) middle = y + 24;
   gutter_.draw(*p_, indent, middle,
-               gutter_.width(lane.title) < g_->gutter - indent ? lane.title : lane.title.left(14) + QChar(0x2026),
+               QFontMetricsF(gutter_.font()).elidedText(lane.title, Qt::ElideMiddle, g_->gutter - indent - kTitleEnd),
                t.secondary);
   for (const QString& line : lane.detail.split('\n', Qt::SkipEmptyParts))
     if ((middle += 14) + 7 < y + lane.height) small_.draw(*p_, indent, middle, line, t.quiet);

@@ -3,6 +3,9 @@
 #include <QEvent>
 #include <QPainter>
 
+#include "app/widgets/theme.h"
+#include "app/widgets/tip.h"
+
 namespace ws::app {
 
 TimelineView::TimelineView(TimelineModel* model, Focus* focus, QWidget* parent)
@@ -66,6 +69,19 @@ void TimelineView::changeEvent(QEvent* event) {
     stale();
   }
   QWidget::changeEvent(event);
+}
+
+// The whole name of a lane where the gutter cuts it.
+bool TimelineView::event(QEvent* event) {
+  const auto name_at = [this](QPointF at) {
+    const TimelineGeometry& g = viewport_.geometry();
+    const int lane = at.x() < g.gutter ? g.laneAt(model_->lanes(), static_cast<int>(at.y())) : -1;
+    if (lane < 0) return QString();
+    const Lane& named = model_->lanes()[static_cast<size_t>(lane)];
+    const bool cut = named.kind != LaneKind::Group && g.titleLeft(named) + QFontMetrics(ui_font(11)).horizontalAdvance(named.title) + kTitleEnd > g.gutter;
+    return cut ? named.title : QString();
+  };
+  return showed_tip(event, this, name_at) || QWidget::event(event);
 }
 
 // Describes the selection for a screen reader.

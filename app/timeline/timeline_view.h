@@ -37,6 +37,7 @@ class TimelineView : public QWidget {
   void paintEvent(QPaintEvent*) override;
   void resizeEvent(QResizeEvent*) override { viewport_.resize(size()); }
   void changeEvent(QEvent*) override;
+  bool event(QEvent*) override;
 
  private:
   void stale();  // the picture of the lanes is out of date

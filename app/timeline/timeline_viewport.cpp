@@ -1,5 +1,11 @@
 #include "app/timeline/timeline_viewport.h"
 
+#include <QFontMetrics>
+#include <algorithm>
+#include <cmath>
+
+#include "app/widgets/theme.h"
+
 namespace ws::app {
 namespace {
 constexpr int kSmallWidth = 1040, kMostUndo = 60, kOneZoomMs = 450;
@@ -7,7 +13,11 @@ constexpr int kSmallWidth = 1040, kMostUndo = 60, kOneZoomMs = 450;
 
 TimelineViewport::TimelineViewport(TimelineModel* model, Focus* focus, QObject* parent)
     : QObject(parent), model_(model), focus_(focus) {
-  connect(model_, &TimelineModel::lanesChanged, this, [this] { setScroll(geometry_.scroll); refresh(); });
+  connect(model_, &TimelineModel::lanesChanged, this, [this] {
+    fitGutter();
+    setScroll(geometry_.scroll);
+    refresh();
+  });
   connect(model_, &TimelineModel::dataChanged, this, &TimelineViewport::refresh);
   connect(model_, &TimelineModel::alignChanged, this, &TimelineViewport::refresh);
   connect(model_->cursor(), &TimeCursor::rangeChanged, this, &TimelineViewport::refresh);
@@ -23,15 +33,27 @@ void TimelineViewport::refresh() {
 
 void TimelineViewport::resize(QSize size) {
   const bool small = size.width() < kSmallWidth;
-  if (small != geometry_.small) geometry_.gutter = small ? 112 : 150;
+  if (small != geometry_.small) own_gutter_ = false;
   geometry_.small = small;
   geometry_.size = size;
   model_->setViewport(geometry_.plot().height(), small);
+  fitGutter();
   setScroll(geometry_.scroll);
   refresh();
 }
 
+// Wide enough for the names of the lanes, up to a limit.
+void TimelineViewport::fitGutter() {
+  if (own_gutter_) return;
+  const QFontMetricsF metrics(ui_font(11));
+  int wanted = geometry_.small ? 112 : 150;
+  for (const Lane& lane : model_->lanes())
+    if (lane.kind != LaneKind::Group) wanted = std::max(wanted, geometry_.titleLeft(lane) + static_cast<int>(std::ceil(metrics.horizontalAdvance(lane.title))) + kTitleEnd + 1);
+  geometry_.gutter = std::min(wanted, geometry_.small ? 176 : 200);
+}
+
 void TimelineViewport::setGutter(int width) {
+  own_gutter_ = true;
   geometry_.gutter = std::clamp(width, 80, geometry_.size.width() / 2);
   refresh();
 }

@@ -45,10 +45,12 @@ class TimelineViewport : public QObject {
 
  private:
   void refresh();
+  void fitGutter();
 
   TimelineModel* model_;
   Focus* focus_;
   TimelineGeometry geometry_;
+  bool own_gutter_ = false;  // the user chose its width
   std::optional<TimeRange> selected_;
   std::vector<TimeRange> undo_, redo_;
   QElapsedTimer last_zoom_;

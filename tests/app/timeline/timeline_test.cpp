@@ -32,6 +32,7 @@ class TimelineTest : public QObject {
   void noCardComesUpDuringADrag();
   void aRunWithoutStepsStandsBesideTheSteps();
   void foldedSpansSayTheirCount();
+  void longLaneNamesGetWidth();
   void groupsFoldOnClick();
   void changingRunsDropsTheOld();
   void everyPixelIsPainted();
@@ -358,6 +359,32 @@ void TimelineTest::foldedSpansSayTheirCount() {
       any = true;
     }
   QVERIFY(any);
+}
+
+// The column of names grows with them up to a limit; a person's own width stays.
+void TimelineTest::longLaneNamesGetWidth() {
+  TwoRuns t;
+  const auto cut = [&t] {
+    const TimelineGeometry& g = t.view().timelineGeometry();
+    return std::ranges::any_of(t.model().lanes(), [&g](const Lane& lane) {
+      return lane.kind != LaneKind::Group && g.titleLeft(lane) + QFontMetricsF(ui_font(11)).horizontalAdvance(lane.title) + kTitleEnd > g.gutter;
+    });
+  };
+  const prof::TrackId stream = t.fast.trace.track(prof::TrackKind::Stream, "stream of a library 123456789", "GPU 0");
+  for (uint32_t i = 0; i < 300; ++i) {
+    prof::Span span{.start = t.fast.trace.first_time() + i * 20'000, .duration = 9000};
+    span.step = 101 + i;
+    t.fast.trace.append(stream, span);
+  }
+  t.view().resize(900, t.view().height());
+  t.model().setRuns({});
+  t.model().setRuns({&t.fast, &t.slow});
+  QVERIFY(std::ranges::any_of(t.model().lanes(), [](const Lane& lane) { return lane.title.contains("123456789"); }));
+  QVERIFY(!cut());
+  t.view().viewport()->setGutter(80);
+  t.model().setRuns({&t.slow});
+  QCOMPARE(t.view().timelineGeometry().gutter, 80);
+  QVERIFY(cut());
 }
 
 void TimelineTest::groupsFoldOnClick() {

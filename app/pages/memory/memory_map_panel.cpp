@@ -92,14 +92,14 @@ QString sizes_text(const std::vector<MemoryPart>& parts) {
   return texts.join(QObject::tr(" and "));
 }
 
-// "reserved 32.0 MiB, 8.0 MiB of it never used"; empty if unknown.
+// "Reserved: 32.0 MiB, of which 8.0 MiB is never used." Empty if it is unknown, or as large as the peak.
 QString reserve_text(uint64_t reserved, uint64_t peak) {
   if (reserved <= peak) return {};
   const ByteUnit unit = byte_unit(static_cast<double>(reserved));
   const auto unused = static_cast<double>(reserved - peak);
   const QString all = bytes_in(static_cast<double>(reserved), unit);
-  return unused < 0.01 * static_cast<double>(reserved) ? QObject::tr("All of the reserved %1 is used then.").arg(all)
-                                                       : QObject::tr("Reserved: %1, of which %2 is never used.").arg(all, bytes_in(unused, unit));
+  return unused < 0.01 * static_cast<double>(reserved) ? QObject::tr("All of the [reserved|Used and reserved] %1 is used then.").arg(all)
+                                                       : QObject::tr("[Reserved|Used and reserved]: %1, of which %2 is never used.").arg(all, bytes_in(unused, unit));
 }
 
 Table calls_table(const Run* run) {
@@ -444,7 +444,7 @@ std::vector<MemoryPart> MemoryMapPanel::parts() const {
 // How much, when and of what: "429.5 KiB at the peak of a step: all gradients. Beside it: weights 397.5 KiB".
 void MemoryMapPanel::showFinding() {
   const MemoryMap& map = view_->map();
-  if (map.empty()) return finding_->showResult(isRecorded() ? tr("No allocation was recorded") : tr("Nothing is placed yet"), {});
+  if (map.empty()) return finding_->showResult(isRecorded() ? tr("No allocation was recorded") : tr("Nothing is placed yet"), tr("The peak of the memory in use and what holds it stand here."));
   const bool known = !map.by_op && held_.peak > 0;
   const uint64_t peak = known ? held_.peak : map.peak;
   const auto op = static_cast<size_t>(map.peak_x);

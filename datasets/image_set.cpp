@@ -1,4 +1,4 @@
-#include "datasets/image_set.h"
+#include "datasets/picture_set.h"
 
 #include <algorithm>
 #include <cctype>

@@ -3,8 +3,6 @@
 
 #include "datasets/csv.h"
 #include "datasets/dataset.h"
-#include "datasets/image_set.h"
-#include "datasets/picture_folder.h"
 #include "datasets/picture_set.h"
 #include "datasets/split.h"
 #include "datasets/synthetic.h"

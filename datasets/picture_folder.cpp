@@ -1,4 +1,4 @@
-#include "datasets/picture_folder.h"
+#include "datasets/picture_set.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,10 +1,8 @@
 // Commands for recorded runs: convert, diff, stats.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"

@@ -8,7 +8,7 @@
 
 #include "profiling/analysis/collective_waits.h"
 #include "profiling/trace/lod.h"
-#include "profiling/trace/time_range.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::app {
 

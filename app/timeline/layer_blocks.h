@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "profiling/trace/time_range.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::app {

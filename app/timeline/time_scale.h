@@ -3,7 +3,6 @@
 #include <QString>
 #include <vector>
 
-#include "profiling/trace/time_range.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::app {

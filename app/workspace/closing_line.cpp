@@ -1,7 +1,7 @@
 #include "app/workspace/closing_line.h"
 
 #include "app/core/comparison/comparison_text.h"
-#include "app/core/comparison/mismatches.h"
+#include "app/core/comparison/comparison.h"
 #include "app/text/units.h"
 #include "app/workspace/compared_live_run.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/workspace/run.h"
-#include "profiling/trace/time_range.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::app {
 

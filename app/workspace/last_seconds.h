@@ -1,7 +1,7 @@
 // The last seconds of a run, as the content of a separate run file.
 #pragma once
 #include "app/workspace/run.h"
-#include "profiling/trace/time_range.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/run_data.h"
 
 namespace ws::app {

@@ -1,6 +1,5 @@
 // Where the marked steps of a trace are. A run's start, with the kernels that it tries, often takes longer than its steps.
 #pragma once
-#include "profiling/trace/time_range.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::app {

@@ -15,7 +15,6 @@
 #include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/stop_when.h"
-#include "profiling/base/unavailable.h"
 
 namespace ws::app {
 namespace {

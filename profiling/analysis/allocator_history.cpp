@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "profiling/base/safe_text.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "profiling/analysis/collectives.h"
-#include "profiling/trace/time_range.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

@@ -1,7 +1,6 @@
 #include "profiling/analysis/collectives.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <map>
 #include <string_view>
@@ -11,7 +10,6 @@
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/budget.h"
 #include "profiling/base/statistics.h"
-#include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {

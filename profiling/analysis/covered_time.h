@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "profiling/trace/time_range.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "profiling/trace/span_order.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {

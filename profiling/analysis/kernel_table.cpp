@@ -10,7 +10,7 @@
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/base/sort_rows.h"
-#include "profiling/trace/meaning_times.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 

@@ -9,7 +9,7 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/program_tables.h"
-#include "profiling/trace/time_range.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

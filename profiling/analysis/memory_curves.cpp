@@ -1,7 +1,6 @@
 #include "profiling/analysis/memory_curves.h"
 
 #include <algorithm>
-#include <string>
 
 namespace ws::prof {
 namespace {

@@ -12,7 +12,7 @@
 #include "profiling/analysis/inner_parts.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/statistics.h"
-#include "profiling/trace/span_order.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {

@@ -9,7 +9,7 @@
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/trace/code_places.h"
-#include "profiling/trace/time_range.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

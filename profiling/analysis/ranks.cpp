@@ -1,7 +1,6 @@
 #include "profiling/analysis/ranks.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -19,7 +18,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/statistics.h"
-#include "profiling/trace/span_order.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {

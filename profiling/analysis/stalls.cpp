@@ -1,11 +1,9 @@
 #include "profiling/analysis/stalls.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,7 +13,6 @@
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/sort_rows.h"
-#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/base/version.h"
 

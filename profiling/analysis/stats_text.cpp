@@ -2,7 +2,6 @@
 
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
-#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 
 namespace ws::prof {

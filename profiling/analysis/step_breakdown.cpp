@@ -7,7 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "profiling/trace/span_order.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {

@@ -15,7 +15,7 @@
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/analysis/step_finder.h"
 #include "profiling/trace/run_data.h"
-#include "profiling/trace/time_range.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

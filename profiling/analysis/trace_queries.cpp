@@ -2,8 +2,6 @@
 #include "profiling/analysis/activity.h"
 #include "profiling/base/statistics.h"
 
-#include <cmath>
-
 namespace ws::prof {
 namespace {
 

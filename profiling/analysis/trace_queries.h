@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "profiling/trace/time_range.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {

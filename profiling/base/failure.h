@@ -11,6 +11,12 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What the system refuses for now: a disk, a limit, a lock of another program. It may give it later, and the file may be good.
+class Unavailable : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 // A call of CUDA, CUPTI or another library returned an error code.
 class CallFailure : public Failure {
  public:

@@ -7,7 +7,6 @@
 #include <limits>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "profiling/trace/span_walk.h"

@@ -1,6 +1,5 @@
 #include "profiling/cupti/cupti_parse.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "profiling/collectors/nccl_calls.h"

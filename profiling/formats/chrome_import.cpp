@@ -1,7 +1,6 @@
 #include <zlib.h>
 
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <map>
 #include <memory>

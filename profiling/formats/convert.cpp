@@ -1,8 +1,6 @@
 #include "profiling/formats/convert.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/program_tables.h"
@@ -91,10 +89,9 @@ std::vector<std::pair<std::string, HostStacks>> stacks_of_run(const RunData& run
 }
 
 void write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
+  SyncedFile file(path);
+  file.write(text);
   file.close();
-  if (!file) throw Failure("Cannot write " + path + ": the disk may be full.");
 }
 
 void export_to(const RunData& run, const std::string& path) {

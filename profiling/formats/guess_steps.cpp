@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "profiling/analysis/step_finder.h"
-#include "profiling/trace/span_order.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "profiling/trace/batch_codec.h"
-#include "profiling/trace/span_order.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/formats/guess_steps.h"
 #include "profiling/trace/track_names.h"

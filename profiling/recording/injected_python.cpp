@@ -15,7 +15,6 @@
 #include "profiling/recording/layouts/known_layouts.h"
 #include "profiling/recording/module_calls.h"
 #include "profiling/recording/optimizer_steps.h"
-#include "profiling/recording/own_files.h"
 #include "profiling/recording/python_frames.h"
 #include "profiling/recording/host_sampler.h"
 #include "profiling/recording/torch_memory.h"

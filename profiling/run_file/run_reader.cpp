@@ -16,7 +16,7 @@
 #include "profiling/run_file/span_codec.h"
 #include "profiling/trace/batch_codec.h"
 #include "profiling/trace/code_places.h"
-#include "profiling/trace/span_order.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/kernel_names.h"
 #include "profiling/trace/track_names.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiling/base/unavailable.h"
+#include "profiling/base/failure.h"
 
 namespace ws::prof {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "profiling/analysis/gpu_steps.h"
-#include "profiling/trace/span_order.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/base/failure.h"
 

@@ -6,7 +6,7 @@
 #include <compare>
 #include <cstddef>
 
-#include "profiling/trace/meaning_times.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

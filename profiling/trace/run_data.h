@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "profiling/base/statistics.h"
-#include "profiling/trace/meaning_times.h"
 #include "profiling/trace/trace.h"
 #include "profiling/trace/trace_batch.h"
 

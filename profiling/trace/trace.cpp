@@ -7,7 +7,6 @@
 
 #include "profiling/annotate/code_stack.h"
 #include "profiling/trace/code_places.h"
-#include "profiling/trace/meaning_times.h"
 
 namespace ws::prof {
 
@@ -94,6 +93,8 @@ size_t bytes_of(const SpanBlock& block) {
 }
 
 }  // namespace
+
+void order_by_start(std::vector<Span>& spans) { std::ranges::stable_sort(spans, {}, &Span::start); }
 
 void Losses::add(const Losses& more) {
   dropped_records += more.dropped_records;

@@ -1,5 +1,6 @@
 // A trace: tracks of append-only span blocks, counter tracks, interned names. Times are ns since the run's origin.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -21,6 +22,14 @@ using TimeNs = int64_t;
 inline constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();  // -kAlways to kAlways: a whole trace
 inline constexpr int kMostRanks = 1 << 16;                             // of one run
 inline constexpr const char* kUntracedTrack = "untraced stretches";    // a row
+// A half-open stretch of time.
+struct TimeRange {
+  TimeNs begin = 0, end = 0;
+  TimeNs length() const { return end - begin; }
+  bool contains(TimeNs t) const { return t >= begin && t < end; }
+  bool operator==(const TimeRange&) const = default;
+};
+
 enum class NameId : uint32_t {};
 enum class TrackId : uint32_t {};
 enum class DetailId : uint16_t {};  // 0: none
@@ -64,6 +73,7 @@ struct Span {
   Meaning span_meaning() const { return static_cast<Meaning>(meaning); }
 };
 static_assert(sizeof(Span) == 32);
+void order_by_start(std::vector<Span>& spans);  // equal starts keep their order
 
 // Properties that many spans share. Each is stored once and referred to by DetailId.
 struct Detail {
@@ -93,6 +103,9 @@ constexpr TrackKind broad_kind(TrackKind kind) {
 }
 
 using MeaningTimes = std::array<int64_t, kMeanings>;  // ns by Meaning
+inline void add_time(MeaningTimes& times, const Span& span, int64_t sign = 1) {
+  times[std::min<size_t>(span.meaning, kMeanings - 1)] += sign * static_cast<int64_t>(span.duration);
+}
 
 // A block of spans with partial sums. Chunks let drawing jump into a block without visiting every span before it.
 // Members that drawing reads are next to each other.

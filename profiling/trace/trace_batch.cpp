@@ -4,8 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "profiling/trace/span_walk.h"
-
 namespace ws::prof {
 
 namespace {

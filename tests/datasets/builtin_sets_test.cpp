@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "datasets/csv.h"
-#include "datasets/image_set.h"
+#include "datasets/picture_set.h"
 #include "datasets/locate.h"
 #include "tests/datasets/bad_input.h"
 

@@ -1,7 +1,6 @@
 #include "app/core/comparison/compared_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "app/core/runs/change_marks.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "app/core/comparison/comparison_text.h"
-#include "app/core/comparison/mismatches.h"
+#include "app/core/comparison/comparison.h"
 #include "app/core/report/drawing.h"
 #include "app/core/report/report_sections.h"
 #include "app/core/report/report_figures.h"

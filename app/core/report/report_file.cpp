@@ -1,5 +1,4 @@
 // Collects the data of a report from a run file or from another program's trace.
-#include <algorithm>
 #include <cmath>
 
 #include "app/core/report/report.h"

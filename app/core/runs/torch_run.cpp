@@ -26,7 +26,7 @@
 #include "profiling/base/temporary_folder.h"
 #include "profiling/base/process.h"
 #include "profiling/formats/convert.h"
-#include "profiling/trace/span_order.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
@@ -85,13 +85,6 @@ template <class T>
 void write_array(const fs::path& path, const std::vector<T>& values) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
-  out.close();
-  if (!out) throw Failure(path.string() + ": cannot be written; is the disk full?");
-}
-
-void write_text(const fs::path& path, const std::string& text) {
-  std::ofstream out(path, std::ios::trunc);
-  out << text;
   out.close();
   if (!out) throw Failure(path.string() + ": cannot be written; is the disk full?");
 }
@@ -315,8 +308,8 @@ void write_torch_data(const RunSpec& spec, const std::string& path) {
   if (write_places(spec, model, data.train.rows, folder / "places.i16"))
     shapes["crops"] = {{"picture", {model.input.height, model.input.width, model.input.channels}},
                        {"padding", padding_of(model, spec.data.normalise)}};
-  write_text(folder / "data.json", shapes.dump(1));
-  write_text(folder / "run.json", spec_text(spec, 1));
+  prof::write_whole(folder / "data.json", shapes.dump(1));
+  prof::write_whole(folder / "run.json", spec_text(spec, 1));
 }
 
 void merge_torch_run(const TorchRequest& request, const std::string& folder, const std::string& recorded, const std::optional<FoundFile>& found) {

@@ -13,7 +13,7 @@
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/clock.h"
 #include "profiling/recording/record_keys.h"
-#include "profiling/trace/span_order.h"
+#include "profiling/trace/trace.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "app/core/comparison/comparison_text.h"
-#include "app/core/comparison/mismatches.h"
+#include "app/core/comparison/comparison.h"
 #include "app/pages/compare/compare_samples.h"
 #include "app/text/units.h"
 #include "app/widgets/glossary.h"

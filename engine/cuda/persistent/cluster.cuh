@@ -1239,19 +1239,6 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
   if (block.cluster == 0 && !*block.watch.dead) layer.store();
 }
 
-// Adds the sums of the blocks, always in the same order.
-WS_DEVICE void write_metrics(const Arguments& a) {
-  for (int s = static_cast<int>(threadIdx.x); s < a.steps; s += kThreads) {
-    float loss = 0.f, correct = 0.f;
-    for (int i = 0; i < kAllBlocks; ++i) {
-      loss += __ldcg(a.partials + (static_cast<size_t>(s) * kAllBlocks + i) * 2);
-      correct += __ldcg(a.partials + (static_cast<size_t>(s) * kAllBlocks + i) * 2 + 1);
-    }
-    float* out = a.metrics + 3 * ((a.first_step + s) % a.ring);
-    out[0] = loss, out[1] = correct, out[2] = static_cast<float>(a.batch);
-  }
-}
-
 extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
   extern __shared__ __align__(1024) unsigned char memory[];
   const Block block{static_cast<uint>(kept(static_cast<int>(shared_address(memory)))),
@@ -1284,7 +1271,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
       wait_for_flag(block.watch, flags + threadIdx.x, number, kWaitSums, a.steps);
     __syncthreads();
   }
-  write_metrics(a);
+  write_metrics(a, kThreads, kAllBlocks, kAllBlocks);
   if (choice::precision == kFp16 && threadIdx.x == 0 && !*block.watch.dead)
     scaling.store(a);
 }

@@ -641,4 +641,17 @@ WS_DEVICE long long row_index(const Arguments& a, long long place) {
   return a.order ? static_cast<long long>(a.order[place]) : place;
 }
 
+// Adds the sums of `blocks` blocks, always in the same order. `each`: blocks that have a place for their sums.
+WS_DEVICE void write_metrics(const Arguments& a, int threads, int blocks, int each) {
+  for (int s = static_cast<int>(threadIdx.x); s < a.steps; s += threads) {
+    float loss = 0.f, correct = 0.f;
+    for (int i = 0; i < blocks; ++i) {
+      loss += __ldcg(a.partials + (static_cast<size_t>(s) * each + i) * 2);
+      correct += __ldcg(a.partials + (static_cast<size_t>(s) * each + i) * 2 + 1);
+    }
+    float* out = a.metrics + 3 * ((a.first_step + s) % a.ring);
+    out[0] = loss, out[1] = correct, out[2] = static_cast<float>(a.batch);
+  }
+}
+
 }  // namespace ws::cuda::persistent

@@ -766,18 +766,6 @@ struct Training {
   }
 };
 
-WS_DEVICE void write_metrics(const Arguments& a) {
-  for (int s = static_cast<int>(threadIdx.x); s < a.steps; s += kMath) {
-    float loss = 0.f, correct = 0.f;
-    for (int i = 0; i < kSenders; ++i) {
-      loss += __ldcg(a.partials + (static_cast<size_t>(s) * kBlocks + i) * 2);
-      correct += __ldcg(a.partials + (static_cast<size_t>(s) * kBlocks + i) * 2 + 1);
-    }
-    float* out = a.metrics + 3 * ((a.first_step + s) % a.ring);
-    out[0] = loss, out[1] = correct, out[2] = static_cast<float>(a.batch);
-  }
-}
-
 // Returns true if this thread computed all steps and no wait timed out.
 WS_DEVICE bool compute(const Arguments& a, const Block& block, int thread) {
   Training training(a, block, thread);
@@ -833,7 +821,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    if (compute(a, block, thread) && block.number == 0) write_metrics(a);
+    if (compute(a, block, thread) && block.number == 0) write_metrics(a, kMath, kSenders, kBlocks);
   }
   __syncthreads();
 }

@@ -1153,18 +1153,6 @@ struct Training {
   }
 };
 
-WS_DEVICE void write_metrics(const Arguments& a) {
-  for (int s = static_cast<int>(threadIdx.x); s < a.steps; s += kThreads) {
-    float loss = 0.f, correct = 0.f;
-    for (int i = 0; i < kC; ++i) {
-      loss += __ldcg(a.partials + (static_cast<size_t>(s) * kC + i) * 2);
-      correct += __ldcg(a.partials + (static_cast<size_t>(s) * kC + i) * 2 + 1);
-    }
-    float* out = a.metrics + 3 * ((a.first_step + s) % a.ring);
-    out[0] = loss, out[1] = correct, out[2] = static_cast<float>(a.batch);
-  }
-}
-
 extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
   extern __shared__ __align__(1024) unsigned char memory[];
   const Block block{memory,
@@ -1221,7 +1209,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   training.end();
   cluster_meets();
   if (blockIdx.x != 0 || !training.well) return;
-  write_metrics(a);
+  write_metrics(a, kThreads, kC, kC);
   if (kScales && threadIdx.x == 0) scaling.store(a);
 }
 

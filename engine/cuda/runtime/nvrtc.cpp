@@ -33,10 +33,12 @@ void check_nvrtc(nvrtcResult code, const std::string& call, const Program& progr
 #define NVRTC_ATTEMPT(call) (faults::hit(#call) ? NVRTC_ERROR_INTERNAL_ERROR : (call))
 #define NVRTC_CHECK(call) check_nvrtc(NVRTC_ATTEMPT(call), #call, program, failed)
 
-std::vector<const char*> pointers_to(const std::vector<std::string>& options) {
+// Returns what the compiler answers. It has read the source and its options.
+nvrtcResult compile(Program& program, const std::string& source, const char* file_name, const std::vector<std::string>& options, const std::string& failed) {
   std::vector<const char*> words;
   for (const std::string& option : options) words.push_back(option.c_str());
-  return words;
+  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), file_name, 0, nullptr, nullptr));
+  return NVRTC_ATTEMPT(nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data()));
 }
 
 std::vector<char> cubin_of(const Program& program, const std::string& failed) {
@@ -51,29 +53,23 @@ std::vector<char> cubin_of(const Program& program, const std::string& failed) {
 
 std::vector<char> compile_to_cubin(const std::string& source, const char* file_name,
                                    const std::vector<std::string>& options, const std::string& failed) {
-  const std::vector<const char*> words = pointers_to(options);
   Program program;
-  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), file_name, 0, nullptr, nullptr));
-  NVRTC_CHECK(nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data()));
+  check_nvrtc(compile(program, source, file_name, options, failed), "nvrtcCompileProgram()", program, failed);
   return cubin_of(program, failed);
 }
 
 Compilation try_compile(const std::string& source, const char* file_name, const std::vector<std::string>& options) {
   const std::string failed = "the kernel could not be compiled";
-  const std::vector<const char*> words = pointers_to(options);
   Program program;
-  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), file_name, 0, nullptr, nullptr));
-  const nvrtcResult made = NVRTC_ATTEMPT(nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data()));
+  const nvrtcResult made = compile(program, source, file_name, options, failed);
   if (made == NVRTC_ERROR_COMPILATION) return {{}, log_of(program.value)};
   check_nvrtc(made, "nvrtcCompileProgram()", program, failed);
   return {cubin_of(program, failed), log_of(program.value)};
 }
 
 std::string compile_to_ptx(const std::string& source, const char* file_name, const std::vector<std::string>& options, const std::string& failed) {
-  const std::vector<const char*> words = pointers_to(options);
   Program program;
-  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), file_name, 0, nullptr, nullptr));
-  NVRTC_CHECK(nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data()));
+  check_nvrtc(compile(program, source, file_name, options, failed), "nvrtcCompileProgram()", program, failed);
   size_t size = 0;
   NVRTC_CHECK(nvrtcGetPTXSize(program.value, &size));
   std::string ptx(size, '\0');

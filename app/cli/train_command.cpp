@@ -11,6 +11,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/remote_watch.h"
+#include "app/core/remote/curves.h"
 #include "app/core/remote/job_request.h"
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/training_folder.h"
@@ -202,10 +203,8 @@ class FolderOfRemote {
     prof::RunFileReader file(run_file);
     std::vector<StepResult> steps;
     std::vector<EpochResult> epochs;
-    for (const prof::Metric& m : file.metrics())
-      steps.push_back({m.step, static_cast<float>(m.loss), static_cast<float>(m.accuracy), m.wall_s});
-    for (const prof::Evaluation& e : file.evaluations())
-      epochs.push_back({0, e.step, e.wall_s, 0, 0, Evaluation{e.test_loss, e.test_accuracy, 0}});
+    for (const prof::Metric& m : file.metrics()) steps.push_back(app::step_of(m));
+    for (const prof::Evaluation& e : file.evaluations()) epochs.push_back(app::test_of(e));
     output_.reset();
     make();
     output_->add(steps, epochs);

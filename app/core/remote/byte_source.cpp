@@ -51,24 +51,31 @@ NextBytes bytes_at(uint64_t offset, std::string bytes) {
   return {std::move(bytes), until};
 }
 
-class GrowingFile final : public ByteSource {
+class OfJob : public ByteSource {
  public:
-  GrowingFile(JobFolder job, const char* name) : job_(std::move(job)), path_(job_.file(name)) {}
+  explicit OfJob(JobFolder job) : job_(std::move(job)) {}
+  bool may_grow() override { return job_.running(); }
+
+ protected:
+  JobFolder job_;
+};
+
+class GrowingFile final : public OfJob {
+ public:
+  GrowingFile(JobFolder job, const char* name) : OfJob(std::move(job)), path_(job_.file(name)) {}
   NextBytes next(uint64_t offset, size_t most) override {
     if (!file_ || !file_->there()) file_ = std::make_unique<OpenFile>(path_);  // the job has just started
     return bytes_at(offset, file_->read(offset, most));
   }
-  bool may_grow() override { return job_.running(); }
 
  private:
-  JobFolder job_;
   std::string path_;
   std::unique_ptr<OpenFile> file_;
 };
 
-class StateFile final : public ByteSource {
+class StateFile final : public OfJob {
  public:
-  StateFile(JobFolder job, const char* name) : job_(std::move(job)), path_(job_.file(name)) {}
+  StateFile(JobFolder job, const char* name) : OfJob(std::move(job)), path_(job_.file(name)) {}
   NextBytes next(uint64_t offset, size_t /*most*/) override {
     constexpr int64_t kEveryNs = 30'000'000;
     constexpr size_t kMost = 64u << 10;
@@ -80,10 +87,8 @@ class StateFile final : public ByteSource {
     if (bytes == said_) return {};
     return bytes_at(offset, said_ = std::move(bytes));
   }
-  bool may_grow() override { return job_.running(); }
 
  private:
-  JobFolder job_;
   std::string path_, said_;
   int64_t looked_ns_ = 0;
 };
@@ -159,9 +164,9 @@ class Lateness {
   std::deque<Seen> seen_;
 };
 
-class NewestTrace final : public ByteSource {
+class NewestTrace final : public OfJob {
  public:
-  explicit NewestTrace(JobFolder job) : job_(std::move(job)), pieces_(job_, kTracePieces) {}
+  explicit NewestTrace(JobFolder job) : OfJob(std::move(job)), pieces_(job_, kTracePieces) {}
   NextBytes next(uint64_t offset, size_t most) override {
     constexpr int64_t kTooLateNs = 1'000'000'000;
     const auto [newest, end] = pieces_.newest();
@@ -169,17 +174,15 @@ class NewestTrace final : public ByteSource {
     if (late && newest > offset) return {{}, newest, true};
     return bytes_at(offset, pieces_.read(offset, most));
   }
-  bool may_grow() override { return job_.running(); }
 
  private:
-  JobFolder job_;
   Pieces pieces_;
   Lateness late_;
 };
 
-class CurvesSource final : public ByteSource {
+class CurvesSource final : public OfJob {
  public:
-  explicit CurvesSource(JobFolder job) : job_(std::move(job)), pieces_(job_, kCurvePieces) {}
+  explicit CurvesSource(JobFolder job) : OfJob(std::move(job)), pieces_(job_, kCurvePieces) {}
   NextBytes next(uint64_t offset, size_t most) override {
     const uint64_t end = pieces_.newest().second;
     if (offset >= end) return {};
@@ -191,7 +194,6 @@ class CurvesSource final : public ByteSource {
     thinned_ns_ = now;
     return thinned(offset, std::min<uint64_t>(end, offset + kMostThinned));
   }
-  bool may_grow() override { return job_.running(); }
 
  private:
   // After a delay, the data of each kEveryNs is thinned to at most kPoints for a while, unless very little is waiting.
@@ -234,7 +236,6 @@ class CurvesSource final : public ByteSource {
     return {{}, pieces_.oldest(), true};
   }
 
-  JobFolder job_;
   Pieces pieces_;
   Lateness late_;
   int64_t thinned_until_ns_ = 0, thinned_ns_ = 0;

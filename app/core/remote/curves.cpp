@@ -45,6 +45,12 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 }  // namespace
 
+StepResult step_of(const prof::Metric& m) { return {m.step, static_cast<float>(m.loss), static_cast<float>(m.accuracy), m.wall_s}; }
+
+EpochResult test_of(const prof::Evaluation& e) {
+  return {.step = e.step, .wall_s = e.wall_s, .test = Evaluation{e.test_loss, e.test_accuracy, 0}};
+}
+
 void thin(Curves& curves, size_t most) {
   thin(curves.steps, most);
   thin(curves.epochs, most);

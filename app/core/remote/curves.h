@@ -6,6 +6,7 @@
 
 #include "app/core/remote/job_folder.h"
 #include "engine/train/trainer.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::app {
 
@@ -14,6 +15,8 @@ struct Curves {
   std::vector<EpochResult> epochs;
 };
 
+StepResult step_of(const prof::Metric& metric);
+EpochResult test_of(const prof::Evaluation& evaluation);
 // Keeps at most about `most` steps and epochs: the first, the last, and the extremes in between.
 void thin(Curves& curves, size_t most);
 

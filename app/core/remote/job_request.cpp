@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/core/remote/curves.h"
+
 namespace ws::app {
 
 using nlohmann::json;
@@ -71,13 +73,8 @@ RunUpdate take_update(prof::RecordedProgram& program) {
   for (prof::TraceBatch batch = program.take(); !batch.empty(); batch = program.take())
     update.traces.push_back(std::move(batch));
   const prof::LiveCurves curves = program.take_curves();
-  for (const prof::Metric& m : curves.metrics)
-    update.steps.push_back({m.step, static_cast<float>(m.loss), static_cast<float>(m.accuracy), m.wall_s});
-  for (const prof::Evaluation& e : curves.evaluations) {
-    EpochResult test{.step = e.step, .wall_s = e.wall_s};
-    test.test = Evaluation{e.test_loss, e.test_accuracy, 0};
-    update.epochs.push_back(test);
-  }
+  for (const prof::Metric& m : curves.metrics) update.steps.push_back(step_of(m));
+  for (const prof::Evaluation& e : curves.evaluations) update.epochs.push_back(test_of(e));
   return update;
 }
 

@@ -34,8 +34,6 @@ std::string packed_steps(std::span<const StepResult> steps) {
   return prof::encode_metrics(metrics);
 }
 
-StepResult step_of(const prof::Metric& m) { return {m.step, static_cast<float>(m.loss), static_cast<float>(m.accuracy), m.wall_s}; }
-
 void read_steps(std::string_view payload, std::vector<StepResult>& steps) {
   ByteReader from(payload, "The losses");
   const auto count = from.value<uint32_t>("their number");

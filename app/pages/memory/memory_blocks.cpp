@@ -311,7 +311,7 @@ std::vector<MemoryPart> parts_at_peak(const MemoryMap& map) {
 }
 
 std::vector<MemoryPart> kept_parts(const Plan& plan) {
-  MemoryPart weights{QStringLiteral("weights")}, state{QStringLiteral("optimizer state")};
+  MemoryPart weights{QStringLiteral("weights")}, state{QStringLiteral("optimizer")};
   for (const Buffer& buffer : plan.buffers) {
     if (buffer.role == Role::Parameter || buffer.role == Role::Shadow) weights.bytes += static_cast<uint64_t>(buffer.bytes());
     if (buffer.role == Role::State) state.bytes += static_cast<uint64_t>(buffer.bytes());

@@ -85,11 +85,11 @@ QString shares_text(const std::vector<MemoryPart>& parts, uint64_t all) {
   return texts.join(", ");
 }
 
-// "weights 397.5 KiB and optimizer state 397.5 KiB"
+// "weights 397.5 KiB, optimizer 397.5 KiB"
 QString sizes_text(const std::vector<MemoryPart>& parts) {
   QStringList texts;
   for (const MemoryPart& part : parts) texts << part.name + ' ' + bytes_text(static_cast<double>(part.bytes));
-  return texts.join(QObject::tr(" and "));
+  return texts.join(", ");
 }
 
 // "Reserved: 32.0 MiB, of which 8.0 MiB is never used." Empty if it is unknown, or as large as the peak.
@@ -463,6 +463,7 @@ void MemoryMapPanel::showFinding() {
   if (map.by_op && map.allocations == 0) notes << tr("A step calls no allocator.");
   if (known && isRecorded()) notes << tr("Blocks from before the recording, such as weights, are not counted.");
   notes.removeAll(QString());
+  if (notes.isEmpty()) notes << tr("Hatched in the map: free addresses.");  // the line keeps its height
   finding_->showResult(bytes_text(static_cast<double>(peak)) + ' ' + when + (shares.isEmpty() ? QString() : ": " + shares) +
                            (kept.isEmpty() ? QString() : tr(". Beside it: %1").arg(kept)),
                        notes.join(' '));

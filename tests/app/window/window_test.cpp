@@ -618,6 +618,8 @@ void WindowTest::noticesMoveNothing() {
 void WindowTest::noticesCoverNoControls() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
+  window->openFile(QStringLiteral(WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-arena.wsrun"));
+  QTRY_VERIFY(window->findChild<LivePage*>()->isVisible());
   for (const QSize size : {QSize(1366, 768), QSize(1600, 972), QSize(1920, 1080)}) {
     window->resize(size);
     settle(30);
@@ -637,8 +639,8 @@ void WindowTest::noticesCoverNoControls() {
     window->notice()->conclude("arena is 1.87× faster than direct. Direct calls the driver's allocator 30 times a step, "
                                "the arena 0 times.", {{"Try next: arena, fused, no waits", [] {}}});
     settle(30);
-    QCOMPARE(window->notice()->mapTo(window.get(), QPoint(0, window->notice()->height())).y(), window->height());
-    QCOMPARE(window->notice()->height(), window->statusLine()->height());
+    const QRect concluded(window->notice()->mapToGlobal(QPoint()), window->notice()->size());
+    QCOMPARE(concluded.bottom() + 1, window->statusLine()->mapToGlobal(QPoint()).y());  // the status line stays in view
     QTRY_VERIFY2(covered().isEmpty(), qPrintable(covered().join(", ")));
     window->notice()->showText("one.wsrun: not a run.\ntwo.json: not a trace.\nthree.csv: no such file.");
     settle(30);

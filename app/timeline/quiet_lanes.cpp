@@ -57,13 +57,14 @@ bool is_samples(const Lane& lane, const prof::Trace& trace) {
   return !lane.tracks.empty() && trace.tracks()[lane.tracks[0]].kind == TrackKind::Samples;
 }
 
-// One row of all these. Samples of waiting threads are shown only if there is nothing else: they cover the whole time.
+// One row of all these; ranges lie below other work. Samples of waiting threads are shown only if there is nothing else: they cover the whole time.
 Lane joined(std::vector<Lane> lanes, const prof::Trace& trace) {
   Lane row;
   row.run = lanes[0].run, row.track_kind = TrackKind::Other;
   row.title = QStringLiteral("%1 quiet row%2").arg(lanes.size()).arg(lanes.size() > 1 ? "s" : "");
   const auto samples = [&trace](const Lane& lane) { return is_samples(lane, trace); };
   if (!std::ranges::all_of(lanes, samples)) std::erase_if(lanes, samples);
+  std::ranges::stable_partition(lanes, [](const Lane& lane) { return lane.track_kind == TrackKind::Phases; });
   for (const Lane& lane : lanes) row.tracks.insert(row.tracks.end(), lane.tracks.begin(), lane.tracks.end());
   return row;
 }

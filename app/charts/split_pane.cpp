@@ -210,10 +210,11 @@ double SplitPane::tightHeight() const { return tableTop() + kLeastRow * static_c
 
 // All bars are visible, with their letters. Many bars become thinner to leave space for the table.
 double SplitPane::barHeight() const {
-  constexpr double kLeast = 11;
+  constexpr double kLeast = 12;
   const double most = runs_.size() > 2 || compact_ ? 17 : 21;
   if (runs_.size() <= 3) return most;
-  return std::clamp(0.6 * (height() - kBarsTop) / static_cast<double>(runs_.size()) - kBarGap, kLeast, most);
+  const double table = kSplitHeading + kTightRow * static_cast<double>(tables().rows) + 6;
+  return std::clamp((height() - kBarsTop - table) / static_cast<double>(runs_.size()) - kBarGap, kLeast, most);
 }
 
 // How much faster or slower the current run is than the baseline.

@@ -157,7 +157,7 @@ std::string waits_text(const RankReport& report) {
   const double calls = std::round(static_cast<double>(waiting->collectives) / static_cast<double>(report.steps.size()));
   const std::string rank = "rank " + std::to_string(waiting->rank), straggler = "rank " + std::to_string(late->rank);
   std::string text = "In a mean step, the " + (calls > 1 ? count_text(calls) + " collectives of " : "collective of ") + rank + (calls > 1 ? " wait " : " waits ") +
-                     time_text(waiting->collective_wait) + " for the last rank, because " + straggler + " comes up to " + time_text(late->late) + " late. ";
+                     time_text(waiting->collective_wait) + " for the last rank, because " + straggler + " comes up to " + time_text(late->late) + " late (at the median " + time_text(report.straggler.late_us) + "). ";
   if (beside > 0.01 * waiting->collective_wait) text += "Beside about " + time_text(beside) + " of it, " + rank + " computes. ";
   return text + "For " + time_text(waiting->wait) + " of the median step, its GPU only waits.";
 }

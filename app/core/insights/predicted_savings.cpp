@@ -101,8 +101,8 @@ Now now_of(const Insight& insight) {
 
 std::string number_text(const Interval& us) {
   if (us.value < us.half_width) return "< " + fixed(us.value + us.half_width, 1);
-  const int decimals = us.value < 1000 ? 1 : 0;
-  return fixed(us.value, decimals) + (us.half_width > 0 ? " ± " + fixed(us.half_width, decimals) : "");
+  const auto text = [&us](double value) { return us.value < 1000 && us.half_width < 100 ? fixed(value, 1) : count_text(std::round(value)); };
+  return text(us.value) + (us.half_width > 0 ? " ± " + text(us.half_width) : "");
 }
 
 }  // namespace
@@ -141,14 +141,17 @@ std::string relation_text(const Insight& insight) {
   const Now now = now_of(insight);
   if (!insight.saves_us.known() || !(now.us > 0)) return {};
   const double more = insight.saves_us.value - now.us;
-  const std::string figure = now.what + ", " + time_text(now.us);
+  const std::string calls = calls_text(insight), figure = now.what + (calls.empty() ? ", " + time_text(now.us) : std::string());
   std::string text = "about what " + figure;
   if (more > insight.saves_us.half_width) text = "more than " + figure + ", because what follows begins earlier";
   if (more < -insight.saves_us.half_width) text = "less than " + figure + ", because " + now.rest;
-  if (insight.calls_us > 0 && !insight.gpu_waits.empty())
-    text += ". Of it, " + time_text(insight.calls_work_us) + " are the calls' own work, and for " + time_text(sum_of(insight.gpu_waits)) +
-            " the GPU waits: " + names_of(insight.gpu_waits) + " in the split";
-  return text;
+  return calls.empty() ? text : text + ". " + calls;
+}
+
+std::string calls_text(const Insight& insight) {
+  if (insight.calls_us <= 0 || insight.gpu_waits.empty()) return {};
+  return "The allocator's calls take " + time_text(insight.calls_us) + ": " + time_text(insight.calls_work_us) + " are their own work, and for " +
+         time_text(sum_of(insight.gpu_waits)) + " the GPU waits (" + names_of(insight.gpu_waits) + " in the split)";
 }
 
 std::string saving_sentence(const Insight& insight, double step_us) {
@@ -196,7 +199,7 @@ Table remedy_table(const std::vector<Insight>& remedies, double step_us) {
   using Kind = Table::Kind;
   Table table;
   table.columns = {{.key = "action", .name = "what to do", .kind = Kind::Text, .tip = "The advice of the page Insights says why and how."},
-                   {.key = "now_us", .name = "costs now", .unit = "µs", .kind = Kind::Time, .width = 13, .tip = "What it costs a median step now: a part of the split, or the host's wait at a line."},
+                   {.key = "now_us", .name = "waits now", .unit = "µs", .kind = Kind::Time, .width = 13, .tip = "What waits for it in a median step now: the GPU, as parts of the split say, or the host at a line."},
                    {.key = "saves_us", .name = "a step saves", .unit = "µs", .kind = Kind::Time, .width = 20, .tip = "Each alone; ± shows how much the steps of this recording differ."},
                    {.key = "", .name = "what to do", .kind = Kind::Text, .width = 1}};
   for (const Insight& one : remedies) {

@@ -102,14 +102,17 @@ std::string ProvedPredictions::quote(const std::set<std::string>& kinds) const {
 
 ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }
 
+std::string interval_text(const Interval& us) {
+  const double unit = us.value >= 1000 ? 1e3 : 1;
+  const int decimals = us.value / unit < 10 ? 2 : us.value / unit < 1000 ? 1 : 0;
+  return fixed(us.value / unit, decimals) + (us.half_width > 0 ? " ± " + fixed(us.half_width / unit, decimals) : "") + (unit > 1 ? " ms" : " µs");
+}
+
 std::string saving_text(const Interval& us) {
   const double most = us.value + us.half_width;
   if (!(most > 0)) return "saves nothing";
-  const bool less = us.value < us.half_width;  // the interval holds 0
-  const double shown = less ? most : us.value, unit = shown >= 1000 ? 1e3 : 1;
-  const int decimals = shown / unit < 10 ? 2 : shown / unit < 1000 ? 1 : 0;
-  const std::string noise = less || us.half_width == 0 ? "" : " ± " + fixed(us.half_width / unit, decimals);
-  return (less ? "saves less than " : "saves ") + fixed(shown / unit, decimals) + noise + (unit > 1 ? " ms" : " µs") + " a step";
+  if (us.value < us.half_width) return "saves less than " + interval_text({most, 0}) + " a step";  // the interval holds 0
+  return "saves " + interval_text(us) + " a step";
 }
 
 }  // namespace ws::app

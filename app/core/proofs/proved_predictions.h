@@ -43,6 +43,7 @@ class ProvedPredictions {
 };
 ProvedPredictions proved_predictions();  // reads the proofs that are kept and those that ship
 
+std::string interval_text(const Interval& us);  // "12.3 ± 3.0 µs", "4.17 ± 1.00 ms"
 // "saves 12.3 ± 3.0 µs a step", "saves less than 15.3 µs a step" if it may be nothing.
 std::string saving_text(const Interval& us);
 

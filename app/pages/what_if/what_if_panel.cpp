@@ -276,7 +276,7 @@ QString relation_of(const std::vector<Insight>& remedies, const std::string& edi
 
 QString change_of(const prof::WhatIf& then) {
   const double before = then.measured_us.value, after = then.predicted_us.value;
-  const QString times = QObject::tr("%1 (± %2) instead of %3").arg(step_time_text(after), step_time_text(then.predicted_us.half_width), step_time_text(before));
+  const QString times = QObject::tr("%1 instead of %2").arg(text(interval_text(then.predicted_us)), step_time_text(before));
   return after > 0 && after < before ? QObject::tr("%1, %2× faster").arg(times, fixed_text(before / after, 2)) : times;
 }
 
@@ -453,7 +453,9 @@ void WhatIfPanel::fillTables() {
   for (int i = 0; const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
     kind_button_->menu()->actions()[i++]->setEnabled(!rows_of(result_, kind).empty());
   const bool more = std::ranges::any_of(rows, &prof::HelpRow::saves_more_than_work);
-  parts_note_->setText(tr("A limit: often nobody can do it.") + (more ? tr(" A step can save more than the own time: what follows begins earlier.") : QString()));
+  const auto calls = std::ranges::find_if(remedies_, [](const Insight& one) { return one.calls_us > 0; });
+  parts_note_->setText(tr("A limit: often nobody can do it.") + (more ? tr(" A step can save more than the own time: what follows begins earlier.") : QString()) +
+                       (calls == remedies_.end() || kind_ != prof::GroupKind::Cause ? QString() : tr(" %1.").arg(text(calls_text(*calls)))));
   parts_note_->setVisible(!rows.empty());
   const bool ranks = run_ && prof::several_ranks(run_->trace);
   QStringList notes;
@@ -465,7 +467,8 @@ void WhatIfPanel::fillTables() {
 
 // The names matter most: a narrow table leaves out what the tooltips of the rows say, too.
 void WhatIfPanel::fitTables() {
-  constexpr int kAllColumns = 430, kLess = 2;
+  constexpr int kAllColumns = 430, kLess = 2, kWithWaits = 380, kWaits = 1;
+  help_table_->setColumnHidden(kWaits, help_table_->viewport()->width() < kWithWaits);
   parts_table_->setColumnHidden(kLess, parts_table_->viewport()->width() < kAllColumns);
   fit_columns(*parts_table_, parts_model_);
   fit_columns(*help_table_, help_model_);

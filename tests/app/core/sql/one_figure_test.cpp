@@ -273,6 +273,25 @@ TEST(Relation, AStepSavesMoreOrLessThanItShows) {
   EXPECT_EQ(relation_text(insight), "");
 }
 
+// The wait of the collectives, what the rank computes beside it, and the wait that is left; the table of collectives sums to the first.
+TEST(OneFigureOfRanks, WaitsOfCollectivesAreRelated) {
+  OneRun run(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun");
+  const Json ranks = run.ranks();
+  const double wait = ranks.at("ranks").at(0).at("wait_us"), all = ranks.at("ranks").at(0).at("collective_wait_us"), late = ranks.at("ranks").at(1).at("late_us");
+  double sum = 0;
+  for (const Json& row : ranks.at("collectives")) sum += row.at("wait_us").get<double>();
+  EXPECT_NEAR(sum, all, 0.1);
+  EXPECT_GT(all, wait) << "rank 0 computes beside a part";
+  const std::string text = ranks.at("waits");
+  for (const double us : {all, all - wait, wait, late}) EXPECT_NE(text.find(time_text(us)), std::string::npos) << text;
+  for (const Insight& insight : run_insights(run.data()).found)
+    if (insight.rule == "late rank") {
+      EXPECT_TRUE(insight.why.starts_with(text)) << insight.why;
+      ASSERT_EQ(insight.gpu_waits.size(), 1u);
+      EXPECT_NEAR(insight.gpu_waits[0].second, wait, 0.01);
+    }
+}
+
 // Rank 1 has more work, and that is why it is late.
 TEST(OneFigureOfRanks, TheReasonIsNamed) {
   OneRun run(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun");

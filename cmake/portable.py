@@ -1,4 +1,5 @@
 """What the wheel, the folder that runs from anywhere and the Debian package have in common: installed programs with the libraries that not each Linux has."""
+import argparse
 import contextlib
 import os
 import re
@@ -81,6 +82,17 @@ def must_have(build, name, tools):
     program = os.path.join(build, "app", name)
     if not os.path.exists(program):
         fail(f"{program} is missing: build it first, for example with app/run --headless list")
+
+
+def asked(doc, program, tools):
+    """The build to pack and the folder for the package, from the command line."""
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument("--build", help="a build folder; app/run makes build/release")
+    parser.add_argument("--out", default=ROOT + "/dist")
+    options = parser.parse_args()
+    build = build_folder(options.build, window=program == "warpsight-window")
+    must_have(build, program, tools)
+    return build, options.out
 
 
 def stage(build, folder, leave_out=()):

@@ -55,10 +55,6 @@ void each_field(Summary& s, Text text, Number number) {
   number("tracing_cost_half_width", s.tracing_cost.half_width);
 }
 
-}  // namespace
-
-namespace {
-
 // Files of earlier versions stored only the loss of the last test. Their tracing cost could be a single comparison,
 // which is not a measurement.
 void read_old_fields(RunSummary& summary, MetaMap& meta) {

@@ -2,7 +2,7 @@
 const kGutter = 150, kOverviewHeight = 30, kRulerHeight = 24, kHeadHeight = 20, kLeastSpan = 50;
 const kHeights = {steps: 19, phases: 19, stream: 42, copies: 20, graphs: 20, inside: 17, api: 26, thread: 24, other: 20, overhead: 20};
 const kLetters = '11px Inter, "DejaVu Sans", sans-serif', kSmallLetters = '10.5px Inter, "DejaVu Sans", sans-serif';
-const kAlloc = 4, kFree = 5, kKernel = 0;  // kinds of spans
+const kFree = 5, kKernel = 0;  // kinds of spans
 
 class Timeline {
   constructor(run, index, stage) {

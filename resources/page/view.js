@@ -27,7 +27,6 @@ function fixed(value, decimals) {
   return (value < 0 && Number(text) !== 0 ? kMinus : '') + grouped + (rest ? '.' + rest : '');
 }
 const signed = (value, decimals) => (value > 0 && Number(value.toFixed(decimals)) !== 0 ? '+' : '') + fixed(value, decimals);
-const digits = us => us >= 1000 ? 0 : us >= 100 ? 1 : us >= 1 ? 2 : 3;
 
 function timeText(ns) {
   const size = Math.abs(ns);

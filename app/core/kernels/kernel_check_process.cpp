@@ -2,10 +2,8 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "datasets/dataset.h"
@@ -156,10 +154,6 @@ class Follower {
   std::string text_;
   bool late_ = false;
 };
-
-}  // namespace
-
-namespace {
 
 void list(JsonFields& f, ShapeResult& r) {
   OwnKernelVerdict& v = r.verdict;

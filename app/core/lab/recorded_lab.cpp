@@ -164,10 +164,6 @@ class Recorder final : public lab::LabSink {
   std::jthread file_thread_;  // last member: it must end before the members it uses
 };
 
-}  // namespace
-
-namespace {
-
 lab::KernelChecks check_kernels(lab::LabSpec spec, const std::atomic<bool>& cancel, lab::LabSink& sink) {
   if (spec.kernels.empty() || !device_info().cuda) return {};
   if (spec.sizes.empty()) spec.sizes = lab::default_sizes(spec.operation);

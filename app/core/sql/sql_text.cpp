@@ -58,20 +58,16 @@ std::string to_text(const SqlTable& table) {
 
 std::string to_csv(const SqlTable& table) {
   std::string text;
-  const auto add = [&text](const std::vector<std::string>& cells) {
-    for (size_t i = 0; i < cells.size(); ++i) text += (i ? "," : "") + cells[i];
+  const auto add = [&text](const auto& cells, const auto& text_of) {
+    for (size_t i = 0; i < cells.size(); ++i) text += (i ? "," : "") + text_of(cells[i]);
     text += "\n";
   };
-  std::vector<std::string> cells;
-  for (const std::string& name : table.columns) cells.push_back(csv_cell(name));
-  add(cells);
-  for (const auto& row : table.rows) {
-    cells.clear();
-    for (const SqlCell& cell : row) cells.push_back(is_number(cell) ? nlohmann::json(std::holds_alternative<double>(cell) ? std::get<double>(cell) : 0).dump() : csv_cell(plain(cell)));
-    for (size_t i = 0; i < row.size(); ++i)
-      if (const auto* number = std::get_if<int64_t>(&row[i])) cells[i] = std::to_string(*number);
-    add(cells);
-  }
+  add(table.columns, csv_cell);
+  for (const auto& row : table.rows)
+    add(row, [](const SqlCell& cell) {
+      if (const auto* real = std::get_if<double>(&cell)) return nlohmann::json(*real).dump();
+      return is_number(cell) ? plain(cell) : csv_cell(plain(cell));
+    });
   return text;
 }
 

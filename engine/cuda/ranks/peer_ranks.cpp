@@ -17,23 +17,16 @@ constexpr int kPeerBlocks = 64, kPeerBlocksBesideUpdates = 16, kPeerBlocksBeside
 
 // Two averages wait for each other's partners. So both must find space at the same time, with a multiprocessor for each
 // block.
-bool all_have_memory_for_two(int ranks) {
+bool all_have(int ranks, cudaDeviceAttr attribute, int least) {
   for (int device = 0; device < ranks; ++device) {
-    int multiprocessors = 0;
-    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    if (multiprocessors < kPeerBlocks + kPeerBlocksBesideAverage) return false;
+    int has = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&has, attribute, device));
+    if (has < least) return false;
   }
   return true;
 }
 
-bool all_have_shared_memory(int ranks) {
-  for (int device = 0; device < ranks; ++device) {
-    int bytes = 0;
-    CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    if (bytes < peer_average_shared_bytes()) return false;
-  }
-  return true;
-}
+bool all_have_shared_memory(int ranks) { return all_have(ranks, cudaDevAttrMaxSharedMemoryPerBlockOptin, peer_average_shared_bytes()); }
 
 bool all_pairs(int ranks, cudaDeviceP2PAttr attribute) {
   for (int a = 0; a < ranks; ++a)
@@ -59,7 +52,7 @@ void map_memory_of(int device, int ranks) {
 
 class Peers final : public RankGroup {
  public:
-  explicit Peers(int ranks) : stop_(PinnedBlock<int>::pinned(1)), takes_two_(all_have_memory_for_two(ranks)) {
+  explicit Peers(int ranks) : stop_(PinnedBlock<int>::pinned(1)), takes_two_(all_have(ranks, cudaDevAttrMultiProcessorCount, kPeerBlocks + kPeerBlocksBesideAverage)) {
     stop_[0] = 0;
     for (int rank = 0; rank < ranks; ++rank) {
       map_memory_of(rank, ranks);

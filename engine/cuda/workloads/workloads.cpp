@@ -46,7 +46,7 @@ class GpuWorkload : public Workload {
   double call() override {
     const auto begin = Clock::now();
     launch();
-    CUDA_CHECK(cudaStreamSynchronize(stream_));
+    settle();
     return prof::seconds_since(begin);
   }
 
@@ -54,7 +54,7 @@ class GpuWorkload : public Workload {
     mark(0);
     launch();
     mark(1);
-    CUDA_CHECK(cudaStreamSynchronize(stream_));
+    settle();
     const double seconds = between(marks_[0], marks_[1]);
     return {seconds, 0, seconds};
   }
@@ -175,12 +175,6 @@ class Overlapped final : public GpuWorkload {
     choose_chunks();
   }
 
-  double call() override {
-    const auto begin = Clock::now();
-    launch();
-    settle();
-    return prof::seconds_since(begin);
-  }
   // Measures from the common start of the three streams to the end of the last. Copy time is the part that compute,
   // timed alone, does not hide.
   CallSplit split() override {

@@ -124,7 +124,7 @@ TEST_P(Products, EpiloguesMatchPlainLoops) {
     const auto run = [&](bool ta, bool tb, Epilogue e, Activation act, DType out) {
       Case t = make_case(s, precision, ta, tb, e, act, out);
       check(way, bench, blas, t, 2 * tolerance_of(precision, out) + (type == DType::F32 ? 0 : 1e-3),
-            std::string(to_string(e)) + " " + std::string(to_string(act)) + " " + std::to_string(s.m));
+            "epilogue " + std::to_string(static_cast<int>(e)) + " " + std::string(to_string(act)) + " " + std::to_string(s.m));
     };
     run(false, false, Epilogue::Bias, Activation::None, DType::F32);
     for (Activation act : {Activation::Relu, Activation::Sigmoid, Activation::Tanh, Activation::Gelu}) {
@@ -173,7 +173,7 @@ TEST(WarpgroupProducts, MatchPlainLoops) {
         const auto run = [&](Epilogue e, Activation act, DType out) {
           Case t = make_case(s, precision, false, tb, e, act, out);
           check(Way::Warpgroups, bench, blas, t, 2 * tolerance_of(precision, out) + 1e-3,
-                std::to_string(s.m) + " rows, " + std::string(to_string(e)) + " " + std::string(to_string(act)));
+                std::to_string(s.m) + " rows, " + "epilogue " + std::to_string(static_cast<int>(e)) + " " + std::string(to_string(act)));
         };
         for (const DType out : {type, DType::F32})
           run(Epilogue::None, Activation::None, out), run(Epilogue::Bias, Activation::None, out);

@@ -20,13 +20,13 @@ Insight of_step(const prof::RankReport& report, double us, bool of_median, Insig
 
 std::optional<Insight> late_rank(const prof::RankReport& report) {
   if (report.straggler.rank < 0 || report.straggler.share < kLateWorthALook) return std::nullopt;
-  const std::string before = report.straggler.computes > 0 ? "Its GPU has more work or a lower clock: compare the shapes of its batches and its kernels with another rank. "
-                                                           : "Look at what this rank does before: its host may load data, log or save. ";
+  const std::string rank = "rank " + std::to_string(report.straggler.rank);
+  const std::string before = report.straggler.computes > 0 ? "The GPU of " + rank + " has more work or a lower clock: compare the shapes of its batches and its kernels with another rank. "
+                                                           : "Look at what " + rank + " does before: its host may load data, log or save. ";
   const std::string waits = waits_text(report);
   Insight late = of_step(report, report.straggler.cost_us, report.straggler.of_median,
                       {"late rank", straggler_text(report),
                        (waits.empty() ? "The others wait for it in a collective." : waits) + " " + before + "The page Ranks shows each step."});
-  const std::string rank = "rank " + std::to_string(report.straggler.rank);
   late.action = (report.straggler.computes > 0 ? "less work for " : "less before a collective on ") + rank, late.edits = rank + " on time";
   return late;
 }

@@ -159,7 +159,7 @@ void ShippedRunsTest::eachProgramShowsItsFault() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
   const std::map<QString, std::pair<QString, QString>> faults{{"pytorch-cnn", {"cnn.py:42", "Flame graph"}},
-                                                              {"pytorch-gpt-2-ranks", {"rank 1 makes others wait", "Ranks"}},
+                                                              {"pytorch-gpt-2-ranks", {"for rank 1, which computes", "Ranks"}},
                                                               {"pytorch-slow-loader", {"slow_loader.py:", "Flame graph"}}};
   for (const RecordedProgram& program : recorded_programs()) {
     const auto& [fault, page] = faults.at(QFileInfo(program.path).baseName());

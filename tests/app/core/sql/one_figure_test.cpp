@@ -273,17 +273,20 @@ TEST(Relation, AStepSavesMoreOrLessThanItShows) {
   EXPECT_EQ(relation_text(insight), "");
 }
 
-// The wait of the collectives, what the rank computes beside it, and the wait that is left; the table of collectives sums to the first.
+// The lateness by step, the wait of the collectives, and the wait of the median step, which the title has too; the table of collectives sums to the first.
 TEST(OneFigureOfRanks, WaitsOfCollectivesAreRelated) {
   OneRun run(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun");
   const Json ranks = run.ranks();
-  const double wait = ranks.at("ranks").at(0).at("wait_us"), all = ranks.at("ranks").at(0).at("collective_wait_us"), late = ranks.at("ranks").at(1).at("late_us");
+  const double wait = ranks.at("ranks").at(0).at("wait_us"), all = ranks.at("ranks").at(0).at("collective_wait_us"), late = ranks.at("straggler").at("late_us");
   double sum = 0;
   for (const Json& row : ranks.at("collectives")) sum += row.at("wait_us").get<double>();
   EXPECT_NEAR(sum, all, 0.1);
   EXPECT_GT(all, wait) << "rank 0 computes beside a part";
-  const std::string text = ranks.at("waits");
-  for (const double us : {all, all - wait, wait, late}) EXPECT_NE(text.find(time_text(us)), std::string::npos) << text;
+  const std::string text = ranks.at("waits"), finding = ranks.at("finding");
+  const auto [least, most] = std::ranges::minmax(ranks.at("ranks").at(1).at("late_us_by_step").get<std::vector<double>>());
+  EXPECT_TRUE(text.starts_with("Rank 1 comes " + time_text(least) + " to " + time_text(most) + " late, " + time_text(late) + " at the median. ")) << text;
+  EXPECT_TRUE(finding.starts_with("rank 0 waits " + time_text(wait) + " of the median step (")) << finding;
+  for (const double us : {all, wait, late}) EXPECT_NE(text.find(time_text(us)), std::string::npos) << text;
   for (const Insight& insight : run_insights(run.data()).found)
     if (insight.rule == "late rank") {
       EXPECT_TRUE(insight.why.starts_with(text)) << insight.why;
@@ -297,7 +300,7 @@ TEST(OneFigureOfRanks, TheReasonIsNamed) {
   OneRun run(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun");
   const double ratio = run.sql("select max(computes_us) / min(computes_us) from ranks");
   EXPECT_GT(ratio, 1.5);
-  EXPECT_NE(run.ranks().at("finding").get<std::string>().find(" and computes " + fixed(ratio, 1) + "× as long"), std::string::npos) << run.ranks().at("finding");
+  EXPECT_NE(run.ranks().at("finding").get<std::string>().find(" for rank 1, which computes " + fixed(ratio, 1) + "× as long"), std::string::npos) << run.ranks().at("finding");
 }
 
 }  // namespace

@@ -325,6 +325,10 @@ class Program {
   static std::string text(TimeNs time, uint64_t count) {
     return time_text(static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<uint64_t>(count, 1)));
   }
+  // "3.00 ms, 30 % of the median step"; without steps, "3.00 ms each time, 30 % of the time".
+  std::string time_and_share(const Cost& cost) const {
+    return (steps_ > 0 ? time_text(per_step(cost.time)) : text(cost.time, cost.count) + " each time") + ", " + share(cost.time);
+  }
   // `action`: what a person does, in a few words; empty if the card says it only.
   Insight insight(const char* rule, std::string headline, std::string why, prof::Meaning meaning, const Cost& cost, const std::string& action, const std::string& edits = {}) const {
     Insight found{rule, std::move(headline), std::move(why), {}, 0, meaning};
@@ -411,8 +415,8 @@ class Program {
     const bool copies = most->first.substr(cut + 1) == "aten::copy_";
     Insight found = insight("waits by a line",
                    most->first.substr(0, cut) + does(most->first.substr(cut + 1)) + ": it waits " +
-                       text(most->second.time, most->second.count) + " each time, " +
-                       (in_windows ? share(most->second.time) : percent(untraced_share, 0) + " of the time between trace windows"),
+                       (in_windows ? time_and_share(most->second)
+                                   : text(most->second.time, most->second.count) + " each time, " + percent(untraced_share, 0) + " of the time between trace windows"),
                    copies ? "A copy of pageable memory waits until the GPU is done. Then the GPU waits for the host. Use pinned memory and "
                             "non_blocking=True, or copy less often."
                           : "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
@@ -455,7 +459,7 @@ class Program {
     const double bytes = static_cast<double>(pageable_bytes_.at(most->first)) / static_cast<double>(most->second.count);
     Insight found = insight("pageable copies",
                    most->first + " copies " + bytes_text(bytes) + " from pageable memory: " +
-                       text(most->second.time, most->second.count) + " each time, " + share(most->second.time),
+                       time_and_share(most->second),
                    "Use pinned memory (pin_memory=True in the DataLoader) and .to(device, non_blocking=True): the copy "
                    "then runs beside kernels.",
                    prof::Meaning::Copy, most->second, "pinned copies", "copies pinned");

@@ -78,7 +78,7 @@ TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
   range(start(3) + 5 * kMillisecond, kMillisecond, other);
   const Insight found = first();
   EXPECT_EQ(found.rule, "waits by a line");
-  EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the median step");
+  EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
 }
 
 // The host runs ahead and waits now and then, and the GPU has work all the time.
@@ -106,7 +106,7 @@ TEST_F(Recorded, ALineThatWaitsIsNotHot) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] += insight.headline;
-  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the median step");
+  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
   EXPECT_EQ(said["hot line"], "train.py:60 in main takes 20 % of the median step") << "without its wait";
 }
 
@@ -120,7 +120,7 @@ TEST_F(Recorded, ItemOfATensorOnTheCpuIsNoWait) {
     call(start(step) + 4 * kMillisecond + 10'000, 900'000, "cudaMemcpyAsync", SpanKind::Copy, reads);
     call(start(step) + 4 * kMillisecond + 912'000, 50'000, "cudaStreamSynchronize", SpanKind::Sync, reads);
   }
-  EXPECT_EQ(first().headline, "train.py:52 in main calls .item(): it waits 1.00 ms each time, 10 % of the median step");
+  EXPECT_EQ(first().headline, "train.py:52 in main calls .item(): it waits 1.00 ms, 10 % of the median step");
 }
 
 TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
@@ -132,7 +132,7 @@ TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
     call(start(step) + 3 * kMillisecond + 1000, 2 * kMillisecond, "cudaStreamSynchronize", SpanKind::Sync, reads);
     call(start(step) + 6 * kMillisecond, kMillisecond, "cudaStreamWaitEvent", SpanKind::Sync, reads);  // the host does not wait
   }
-  EXPECT_EQ(first().headline, "train.py:60 in main reads a value from the GPU: it waits 3.00 ms each time, 30 % of the median step");
+  EXPECT_EQ(first().headline, "train.py:60 in main reads a value from the GPU: it waits 3.00 ms, 30 % of the median step");
 }
 
 // The wait that ends an epoch brings no batch. The card says what the split of a step says.
@@ -220,7 +220,7 @@ TEST_F(Recorded, SharesAreOfTheTracedTime) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
-  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the median step");
+  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
   EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms, 10 % of the median step");
   EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 40 % of the median step");
   EXPECT_EQ(said["idle GPU"], "beside its waits for data, the GPU does nothing for 50 % of the median step: 5.00 ms of 10.00 ms");
@@ -256,7 +256,7 @@ TEST_F(Recorded, WarmUpIsNotJudged) {
     range(start(step), 3 * kMillisecond, item);
     add("stream 7", TrackKind::Stream, SpanKind::Kernel, start(step) + 6 * kMillisecond, 4 * kMillisecond, "gemm", kNoOp);
   }
-  EXPECT_THAT(first().headline, HasSubstr("it waits 3.00 ms each time, 30 % of the median step"));
+  EXPECT_THAT(first().headline, HasSubstr("it waits 3.00 ms, 30 % of the median step"));
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
   EXPECT_EQ(said["idle GPU"], "the GPU does nothing for 60 % of the median step: 6.00 ms of 10.00 ms");
@@ -321,7 +321,7 @@ TEST_F(Recorded, CopiesAndKernelsThatPytorchCanAvoidAreNamed) {
   std::map<std::string, std::string> said;
   for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found.headline + " " + found.why + " " + saving_text(found, 0);
   EXPECT_THAT(said["pageable copies"],
-              HasSubstr("train.py:20 in main copies 4.00 MiB from pageable memory: 2.00 ms each time, 20 %"));
+              HasSubstr("train.py:20 in main copies 4.00 MiB from pageable memory: 2.00 ms, 20 %"));
   EXPECT_THAT(said["pageable copies"], HasSubstr("at most 2.00 ms a step"));
   EXPECT_THAT(said["many kernels of the optimizer"], HasSubstr("launches 40 kernels a step: 800.0 µs"));
   EXPECT_THAT(said["fp32 products"], HasSubstr("50 % of the median step"));

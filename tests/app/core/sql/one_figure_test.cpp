@@ -208,6 +208,16 @@ TEST_P(OneFigure, WhatAPartSavesIfItTookNoTimeIsWhatItsEditSaves) {
     }
 }
 
+// The card, its bar and the table of what would help most.
+TEST_P(OneFigure, ALineThatWaitsHasOneWait) {
+  const RunInsights all = run_insights(run_.data());
+  for (const Insight& insight : all.found)
+    if (insight.rule == "waits by a line" && insight.host_waits_us > 0) {
+      EXPECT_NE(insight.headline.find(": it waits " + time_text(insight.host_waits_us) + ", " + percent(insight.share, 0)), std::string::npos) << insight.headline;
+      EXPECT_NEAR(facts_for(insight, all.facts).part(insight.look_at), insight.host_waits_us, 0.01 * insight.host_waits_us);
+    }
+}
+
 TEST_P(OneFigure, Fp32ProductsAreAPartOfAllProducts) {
   const Json step = run_.stats().at("step");
   for (const Insight& insight : run_insights(run_.data()).found)

@@ -92,12 +92,13 @@ std::string ProvedPredictions::quote(const std::string& kind) const {
 
 std::string ProvedPredictions::quote(const std::set<std::string>& kinds) const {
   if (proofs().empty()) return "no prediction has been proved yet";
-  std::string parts;
-  size_t proved = 0;
+  std::string parts, missing;
+  std::set<std::string> not_proved = kinds;
   for (const auto& [kind, errors] : by_kind())
-    if (kinds.contains(kind)) parts += (proved++ > 0 ? ", " : "") + percent(errors.median) + " (" + kind + ", " + count_of(errors.proofs) + ")";
-  if (proved == 0) return "no such prediction has been proved; others were " + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
-  return "proved predictions were off by " + parts + " at the median " + where() + (proved < kinds.size() ? "; other kinds are not proved" : "");
+    if (not_proved.erase(kind) > 0) parts += (parts.empty() ? "" : ", ") + percent(errors.median) + " (" + kind + ", " + count_of(errors.proofs) + ")";
+  for (const std::string& kind : not_proved) missing += (missing.empty() ? "; not proved yet: " : ", ") + kind;
+  if (parts.empty()) return "no such prediction has been proved; others were " + off_text(proofs()) + " (" + count_of(proofs().size()) + " " + where() + ")";
+  return "proved predictions were off by " + parts + " at the median " + where() + missing;
 }
 
 ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }

@@ -35,7 +35,7 @@ class ProvedPredictions {
   // "such predictions were off by 6.0 % at the median (14 proofs on this machine)". `kind`: as of kind_of_edits(); empty: of any kind.
   std::string quote(const std::string& kind) const;
   // Several kinds at once: "proved predictions were off by 1.4 % (no sync, 8 proofs), 26.8 % (one graph launch, 1 proof) at the median
-  // on this machine; other kinds are not proved". All kinds together if none of these is proved.
+  // on this machine; not proved yet: choices". All kinds together if none of these is proved.
   std::string quote(const std::set<std::string>& kinds) const;
 
  private:

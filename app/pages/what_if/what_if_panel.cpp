@@ -274,9 +274,10 @@ QString relation_of(const std::vector<Insight>& remedies, const std::string& edi
   return relation.empty() ? QString() : QObject::tr("It saves %1.").arg(text(relation));
 }
 
+// The noise stands once, at the saving.
 QString change_of(const prof::WhatIf& then) {
   const double before = then.measured_us.value, after = then.predicted_us.value;
-  const QString times = QObject::tr("%1 instead of %2").arg(text(interval_text(then.predicted_us)), step_time_text(before));
+  const QString times = QObject::tr("%1 instead of %2").arg(step_time_text(after), step_time_text(before));
   return after > 0 && after < before ? QObject::tr("%1, %2× faster").arg(times, fixed_text(before / after, 2)) : times;
 }
 

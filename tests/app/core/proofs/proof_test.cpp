@@ -155,7 +155,7 @@ TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
   EXPECT_EQ(none_here.where(), "on an NVIDIA H200, none on this machine");
   EXPECT_EQ(none_here.proofs().size(), 2u);
   EXPECT_EQ(proved.quote(std::set<std::string>{"no sync", "several edits"}), "proved predictions were off by 4.0 % (no sync, 3 proofs), 50.0 % (several edits, 1 proof) at the median on this machine");
-  EXPECT_THAT(proved.quote(std::set<std::string>{"no sync", "choices"}), testing::EndsWith("on this machine; other kinds are not proved"));
+  EXPECT_THAT(proved.quote(std::set<std::string>{"no sync", "choices"}), testing::EndsWith("on this machine; not proved yet: choices"));
   EXPECT_EQ(ProvedPredictions({}, {}).quote("no sync"), "no prediction has been proved yet");
   EXPECT_EQ(ProvedPredictions({}, {}).quote(std::set<std::string>{"no sync"}), "no prediction has been proved yet");
   const std::vector<ProvedKind> kinds = proved.by_kind();

@@ -64,7 +64,7 @@ QString causes_text(const prof::Waterfall& w) {
     rest -= value;
   }
   if (parts.isEmpty()) return {};
-  if (std::round(rest * shown_as) != 0) parts << QObject::tr("other %1").arg(change(rest));
+  if (std::round(rest * shown_as) != 0) parts << QObject::tr("all other causes %1").arg(change(rest));
   return QObject::tr("Step time %1 %2: %3.").arg(change(rounded(w.b_ps - w.a_ps)), in_ms ? "ms" : "µs", parts.join(", "));
 }
 

@@ -166,7 +166,7 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
     if (stride > 1)
       parts << QObject::tr("%1 for %2 steps").arg(length).arg(stride);
     else
-      parts << (shown_.align == StepAlign::Step ? QObject::tr("step %1: %2").arg(shown_.step).arg(length) : QObject::tr("%1 a step").arg(length));
+      parts << (shown_.align == StepAlign::Step ? QObject::tr("step %1: %2").arg(shown_.step).arg(length) : QObject::tr("this step %1").arg(length));
   }
   const prof::StepSample& sample = shown_.runs[index].sample;
   const auto add = [&](double mean, const QString& one, const QString& many) {
@@ -198,7 +198,7 @@ void StepPainter::paintAfterStep(StepCanvas& canvas, double top, double bottom, 
   if (index == 0 || shown_.windows[0].end <= shown_.windows[0].begin) return;
   const double us = static_cast<double>((window.end - window.begin) - (shown_.windows[0].end - shown_.windows[0].begin)) * 1e-3;
   const QString text =
-      us < 0 ? QObject::tr("ends %1 sooner").arg(time_axis_text(-us)) : QObject::tr("ends %1 later").arg(time_axis_text(us));
+      us < 0 ? QObject::tr("this step ends %1 sooner").arg(time_axis_text(-us)) : QObject::tr("this step ends %1 later").arg(time_axis_text(us));
   painter.setFont(ui_font(11, 600));
   const double width = QFontMetricsF(painter.font()).horizontalAdvance(text);
   if (end + width + 14 > plot.right()) return;

@@ -68,20 +68,20 @@ bool WaterfallView::withinNoise() const {
 }
 
 std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) const {
-  constexpr double kLeastShown = 0.05;
   const auto in_unit = [ps = unit().ps](int64_t time) { return static_cast<double>(time) / ps; };
+  const auto tenths = [](double value) { return std::lround(10 * value); };  // bars show one decimal
   std::vector<Bar> all{{tr("baseline"), 0, in_unit(w.a_ps), {prof::Meaning::Other}, true, baseline_slot_}};
   int64_t at = w.a_ps;
+  long rest = tenths(in_unit(w.b_ps)) - tenths(in_unit(w.a_ps));
   for (const prof::Cause& cause : w.causes) {
-    if (std::abs(in_unit(cause.delta_ps())) < kLeastShown) {  // its number would be 0.0
-      at += cause.delta_ps();
-      continue;
-    }
-    all.push_back({bar_name(cause), in_unit(at), in_unit(at + cause.delta_ps()), {cause.meaning, cause.kind}, false, -1,
-                   in_unit(cause.a_ps), in_unit(cause.b_ps)});
-    at += cause.delta_ps();
+    const double from = in_unit(at), to = in_unit(at + cause.delta_ps());
+    if (tenths(to - from) == 0) continue;
+    all.push_back({bar_name(cause), from, to, {cause.meaning, cause.kind}, false, -1, in_unit(cause.a_ps), in_unit(cause.b_ps)});
+    rest -= tenths(to - from), at += cause.delta_ps();
   }
-  all.push_back({tr("candidate"), 0, in_unit(w.b_ps), {prof::Meaning::Other}, true, candidate_slot_});
+  const double end = in_unit(w.b_ps), left = static_cast<double>(rest) / 10;
+  if (rest != 0 && all.size() > 1) all.push_back({.name = tr("other"), .from = end - left, .to = end, .part = {prof::Meaning::Other}, .rest = true});
+  all.push_back({tr("candidate"), 0, end, {prof::Meaning::Other}, true, candidate_slot_});
   return all;
 }
 
@@ -112,6 +112,7 @@ QString WaterfallView::explained(const QPointF& at) const {
   const Bar& bar = all[static_cast<size_t>(index)];
   if (bar.end) return tr("%1: step time %2 %3, median").arg(bar.name, fixed_text(bar.to, 2), unit().name);
   const double change = bar.to - bar.from;
+  if (bar.rest) return tr("%1: smaller causes, and what rounding leaves").arg(bar.name);
   return tr("%1: %2 → %3 %6 a step, %4%5")
       .arg(bar.name, fixed_text(bar.in_a, 2), fixed_text(bar.in_b, 2), change > 0 ? "+" : "", fixed_text(change, 2),
            unit().name);

@@ -11,6 +11,16 @@ namespace ws::app {
 class WaterfallView : public QWidget {
   Q_OBJECT
  public:
+  // Times are in the unit.
+  struct Bar {
+    QString name;
+    double from, to;
+    prof::PartId part;
+    bool end = false;
+    int slot = -1;
+    double in_a = 0, in_b = 0;  // time of the cause in both runs
+    bool rest = false;          // causes that are too small for a bar, and what rounding leaves
+  };
   explicit WaterfallView(QWidget* parent = nullptr);
   // Slots of −1: there are no two runs to compare.
   void setComparison(const Comparison& comparison, int baseline_slot, int candidate_slot);
@@ -18,6 +28,7 @@ class WaterfallView : public QWidget {
   void setByOp(bool by_op);
   bool byOp() const { return by_op_; }
   prof::Waterfall shown(double height) const;  // by op: as many ops as fit, and the rest as one
+  std::vector<Bar> bars(const prof::Waterfall& w) const;  // their rounded numbers sum to the rounded ends
   void render(QPainter& painter, const QRectF& area) const;
   QString explained(const QPointF& at) const;  // describes the bar there; empty if there is none
   QSize minimumSizeHint() const override { return {250, 180}; }
@@ -32,15 +43,6 @@ class WaterfallView : public QWidget {
     const char* name;
     double ps;
   };
-  // Times are in the unit.
-  struct Bar {
-    QString name;
-    double from, to;
-    prof::PartId part;
-    bool end = false;
-    int slot = -1;
-    double in_a = 0, in_b = 0;  // time of the cause in both runs
-  };
   // Geometry of the bars: each in a column, or in a row.
   struct Places {
     QRectF plot;
@@ -51,7 +53,6 @@ class WaterfallView : public QWidget {
   bool withinNoise() const;
   bool inRows(const QRectF& area, const std::vector<Bar>& all) const;
   Places places(const QRectF& area, const std::vector<Bar>& all) const;
-  std::vector<Bar> bars(const prof::Waterfall& w) const;
   bool paintsNothing(QPainter& painter, const QRectF& area) const;
   void paintColumns(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const;
   void paintRows(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const;

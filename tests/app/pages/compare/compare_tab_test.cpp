@@ -427,6 +427,11 @@ void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {
     size_t ops = 0;
     for (const prof::Cause& cause : w.causes) at += cause.delta_ps(), ops += !cause.op.empty();
     QCOMPARE(at, w.b_ps);
+    long shown = 0;  // the numbers of the bars, in tenths
+    const auto bars = view->bars(w);
+    for (const auto& bar : bars)
+      if (!bar.end) shown += std::lround(10 * (bar.to - bar.from));
+    QCOMPARE(shown, std::lround(10 * bars.back().to) - std::lround(10 * bars.front().to));
     QVERIFY(ops >= 4 && ops >= fewer);
     fewer = ops;
   }

@@ -99,15 +99,15 @@ Found unfused_chains(const RunFacts& f) {
   const double gain = gone * (f.part(Meaning::Pointwise) + f.part(Meaning::Loss) + f.part(Meaning::Optimizer) +
                               f.part(Meaning::Launch) + f.part(Meaning::Sync));
   if (gain < kWorthSaying * f.step_us) return {};
-  return offer(
-      f,
-      {"unfused chains",
-       plain(before) + " ops a step, but " + plain(after) + " are enough",
-       "Bias, activation, loss and update each read and write memory. Fusion makes one kernel of each: " + percent(gone, 0) +
-           " of the ops go, and of their kernels, launch gaps and waits.",
-       {{"exec.fusion", "pointwise"}},
-       f.step_us - gain,
-       Meaning::Pointwise});
+  Insight insight{"unfused chains",
+                  plain(before) + " ops a step, but " + plain(after) + " are enough",
+                  "Bias, activation, loss and update each read and write memory. Fusion makes one kernel of each: " + percent(gone, 0) +
+                      " of the ops go, and of their kernels, launch gaps and waits.",
+                  {{"exec.fusion", "pointwise"}},
+                  f.step_us - gain,
+                  Meaning::Pointwise};
+  insight.part_us = gain, insight.step_us = f.step_us, insight.of_median = !f.whole_trace;  // the bar shows what is saved: no part of the split is that
+  return offer(f, std::move(insight));
 }
 
 Found scores_in_memory(const RunFacts& f) {

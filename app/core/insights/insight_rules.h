@@ -51,7 +51,7 @@ struct Insight {
   std::optional<prof::FoundSpan> place = {};                // the exact span, if the rule knows it
   prof::TimeRange around = {};                              // time range to show with it
   double cost_ns = 0;                                       // for rules that judge a whole trace
-  double part_us = 0, step_us = 0;                          // for rules on the mean step of all ranks: the part of it
+  double part_us = 0, step_us = 0;                          // if the bar shows a part that the split has not: of ranks, or of several parts
   double share = 0;                                         // for rules on a whole program: of its time, as the headline says
   bool of_median = false;                                   // a trace rule whose figures are of the median step, as the split
   bool waits_for_data = false;                              // idle time that has the warning tone

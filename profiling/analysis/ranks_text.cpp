@@ -147,7 +147,7 @@ Table collective_table(const RankReport& report) {
                {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
                {"cost_us", "µs a step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what collectives add to a step."},
-               {"bus_gb_s", "bus GB/s", "", Kind::Significant, 0, 9, "Bus bandwidth, the median."},
+               {"bus_gb_s", "bus GB/s", "", Kind::Significant, 0, 9, "Bus bandwidth of the median call. The times are means."},
                {"peak_gb_s", "peak GB/s", "", Kind::Significant, 0, 10, "What these GPUs reach with such messages when nothing else runs."},
                {"peak_percent", "% of peak", "", Kind::Number, 0, 0,
                 "Bus bandwidth, of what these GPUs reach with such messages when nothing else runs."},
@@ -218,7 +218,7 @@ std::string to_text(const RankReport& report) {
           (report.computation ? "Exposed transfer is not hidden by computation.\n"
                               : "Only collectives were recorded, so what hides a transfer is not known.\n") +
           to_text(rank_table(report));
-  if (!report.collectives.empty()) text += "\nMeans of a step and rank; wait: of the ranks that wait, and the GPU may compute beside it.\n" + to_text(collective_table(report));
+  if (!report.collectives.empty()) text += "\nMeans of a step and rank; wait: of the ranks that wait, and the GPU may compute beside it; bus GB/s: of the median call.\n" + to_text(collective_table(report));
   if (!report.peak.empty()) text += "peak: all-reduces of this size on the same GPUs when nothing else runs\n";
   for (const std::string& note : report.notes) text += "\n" + note;
   return report.notes.empty() ? text : text + "\n";

@@ -155,8 +155,11 @@ void FlamePanel::refresh() {
   mode_->setText(timeText(shown));
   prof::FlameTree tree = prof::flame_tree(stacks.stacks);
   const QString scope = run_ ? tr("in %1").arg(QString::fromStdString(counted().text)) : QString();
-  const QString amount = shown != FlameTime::Launched ? tr("%1 sampled %2") : prof::used_gpu(run_->trace) ? tr("%1 of kernels %2") : tr("%1 of ops %2");
-  note_ = tree.empty() ? QString() : amount.arg(step_time_text(tree[0].ns * 1e-3), scope);
+  const QString amount = tree.empty() ? QString() : step_time_text(tree[0].ns * 1e-3);
+  const size_t threads = tree.empty() ? 0 : tree[0].inside.size();  // their times are summed up
+  if (tree.empty()) note_.clear();
+  else if (shown == FlameTime::Launched) note_ = (prof::used_gpu(run_->trace) ? tr("%1 of kernels %2") : tr("%1 of ops %2")).arg(amount, scope);
+  else note_ = threads > 1 ? tr("%1 of %2 threads together, sampled %3").arg(amount, QString::number(threads), scope) : tr("%1 sampled %2").arg(amount, scope);
   if (has_waits_)
     note_ += (show_waits_ ? tr(" · with %1") : tr(" · hidden: %1")).arg(QString::fromStdString(prof::waiting_text(stacks)));
   const QString beside = note_.isEmpty() ? QString() : " · " + note_;

@@ -69,6 +69,7 @@ void FlameTest::threadsThatWaitAreNotShownButCounted() {
   shown.panel.setRun(&shown.run);
   QCOMPARE(shown.panel.view()->tree().at(0).ns, 4500.0);
   QVERIFY(shown.node("wait") == 0 && shown.node("pickle") != 0);
+  QVERIFY2(shown.panel.note().startsWith("4.5 µs of 2 threads together, sampled "), qPrintable(shown.panel.note()));
   QVERIFY2(shown.panel.note().endsWith(" · hidden: 1 waiting thread, 3.5 µs"), qPrintable(shown.panel.note()));
   QVERIFY(shown.panel.choice()->isVisible());
   QMenu* menu = shown.panel.choice()->menu();

@@ -56,7 +56,7 @@ std::string edits_text(const WhatIf& result) {
 
 std::string doubts_text(double unexplained_us, const std::string& where, const std::vector<std::string>& warnings) {
   std::string text;
-  if (unexplained_us > 0) text += formatted("\nThe GPU idles {:.2f} µs a step without a recorded cause, longest before {}. A prediction keeps this time.\n", unexplained_us, where);
+  if (unexplained_us > 0) text += formatted("\nFor {:.2f} µs of a step, the records do not show what the GPU waits for, longest before {}. A prediction keeps this time.\n", unexplained_us, where);
   for (const std::string& warning : warnings) text += "\n" + warning + "\n";
   return text;
 }

@@ -76,7 +76,7 @@ Table parts_table(const std::vector<prof::HelpRow>& rows) {
   Table table;
   using Kind = Table::Kind;
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "what the step does"},
-                   {.key = "now_us", .name = "own time", .unit = "µs", .kind = Kind::Time, .tip = "its work in the median step, without waits, on the rank that has most of it; threads together"},
+                   {.key = "now_us", .name = "own time", .unit = "µs", .kind = Kind::Time, .tip = "its work in the median one of the replayed steps, without waits, on the rank that has most of it; threads together. The split shows a part of it: what no other work hides, in other steps."},
                    {.key = "one_us_less_saves", .name = "1 µs less saves", .decimals = 2, .tip = "what a step saves for each µs that this takes less: 1 on the critical path, 0 beside it"},
                    {.key = "saved_if_free_us", .name = "a step saves", .unit = "µs", .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore}};
   for (const prof::HelpRow& row : rows) table.rows.push_back({{row.name, row.now_us, row.slope(), row.gain_us}});
@@ -390,7 +390,7 @@ void WhatIfPanel::fill() {
   QStringList notes;
   if (!relation_.isEmpty()) notes << relation_;
   notes << tr("Filled: on the [critical path], which decides how long a step takes. %1 % of it is “%2”.").arg(share, 0, 'f', 0).arg(cause);
-  if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("The GPU idles %1 a step without a recorded cause.").arg(step_time_text(r.unexplained_us));
+  if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("For %1 of a step, the records do not show what the GPU waits for.").arg(step_time_text(r.unexplained_us));
   for (const std::string& warning : r.warnings) notes << text(warning);
   body_->showResult(headline_ + QStringLiteral("."), notes.join('\n'));
   step_pane_->setTitle(tr("The step"), steps, steps);
@@ -461,7 +461,7 @@ void WhatIfPanel::fillTables() {
   const bool ranks = run_ && prof::several_ranks(run_->trace);
   QStringList notes;
   if (result_ && !result_->edits.empty()) notes << tr("after the edits");
-  if (ranks) notes << tr("own time: of the rank with most");
+  if (result_) notes << (ranks ? tr("own time: of the rank with most, in the replayed steps") : tr("own time: in the replayed steps"));
   parts_pane_->setTitle(tr("If a part took no time"), notes.join(QStringLiteral(" · ")));
   fitTables();
 }

@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -69,6 +70,19 @@ void merge_small(SplitTable& table) {
   }
 }
 
+// Each part is rounded as on the other pages, and "other" takes what the sum needs. Without such a row, all parts share it.
+std::vector<double> rounded_column(const SplitTable& table, size_t column) {
+  const double unit = std::pow(10.0, -table.decimals());
+  std::vector<double> parts, units;
+  for (const SplitRow& row : table.rows) parts.push_back(row.us[column]), units.push_back(std::round(row.us[column] / unit));
+  const auto other = static_cast<size_t>(std::ranges::find(table.rows, Meaning::Other, &SplitRow::meaning) - table.rows.begin());
+  if (other == table.rows.size()) return round_to_sum(parts, table.wall[column], table.decimals());
+  units[other] += std::round(table.wall[column] / unit) - std::accumulate(units.begin(), units.end(), 0.0);
+  if (units[other] < 0) return round_to_sum(parts, table.wall[column], table.decimals());
+  for (double& part : units) part *= unit;
+  return units;
+}
+
 }  // namespace
 
 QString SplitTable::text(double time) const { return in_ms ? fixed_text(time, decimals()) : us_text(time); }
@@ -105,9 +119,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
   });
   for (SplitRow& row : table.rows) row.share = table.wall[0] > 0 ? row.us[0] / table.wall[0] : 0;
   for (size_t column = 0; column < splits.size(); ++column) {
-    std::vector<double> parts;
-    for (const SplitRow& row : table.rows) parts.push_back(row.us[column]);
-    const auto rounded = round_to_sum(parts, table.wall[column], table.decimals());
+    const std::vector<double> rounded = rounded_column(table, column);
     for (size_t i = 0; i < rounded.size(); ++i) table.rows[i].us[column] = rounded[i];
   }
   // Parts that round to zero in every run are left out. The columns still add up.

@@ -11,7 +11,7 @@ namespace ws::app {
 struct SplitRow {
   prof::Meaning meaning;
   QString name;
-  std::vector<double> us;  // per run, rounded so that each column adds up
+  std::vector<double> us;  // per run, rounded so that each column adds up: "other" takes the rest
   prof::PartKind kind = prof::PartKind::OfMeaning;
   double share = 0;        // of the first run's step, not rounded: other pages say the same
 };

@@ -172,6 +172,15 @@ void ChartsTest::splitTableAddsUpAndMerges() {
   const SplitRow in_ms = split_table({&long_step}, false).rows.front();
   QCOMPARE(in_ms.us[0], 1.97);  // as many decimals as the step time
   QCOMPARE(std::lround(in_ms.share * 1000), 170L);  // not of 1.97 and 11.62
+  const StepSplit waits{{{Meaning::Matrix, {}, 6757.4}, {Meaning::Communication, "waits for a rank", 3555.2}, {Meaning::Other, {}, 67.4}, {Meaning::Launch, {}, 1577.1}}, 11'957.1, 10};
+  const SplitTable rounded = split_table({&waits}, false);  // 6.76 + 3.56 + 0.07 + 1.58 are 0.01 too much
+  double sum = 0;
+  for (const SplitRow& row : rounded.rows) {
+    sum += row.us[0];
+    if (row.name == "waits for a rank") QCOMPARE(row.us[0], 3.56);  // as on the page Ranks
+    if (row.meaning == Meaning::Other) QCOMPARE(row.us[0], 0.06);
+  }
+  QVERIFY(std::abs(sum - 11.96) < 1e-9);
 }
 
 void ChartsTest::tickLabelsDoNotTouch() {

@@ -76,7 +76,7 @@ Table parts_table(const std::vector<prof::HelpRow>& rows) {
   Table table;
   using Kind = Table::Kind;
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "what the step does"},
-                   {.key = "now_us", .name = "own time", .unit = "µs", .kind = Kind::Time, .tip = "its work in the median one of the replayed steps, without waits, on the rank that has most of it; threads together. The split shows a part of it: what no other work hides, in other steps."},
+                   {.key = "now_us", .name = "own time", .unit = "µs", .kind = Kind::Time, .tip = "its work in the median one of the replayed steps, without waits, on the rank that has most of it; threads together. The split counts other steps, and only what no other work hides."},
                    {.key = "one_us_less_saves", .name = "1 µs less saves", .decimals = 2, .tip = "what a step saves for each µs that this takes less: 1 on the critical path, 0 beside it"},
                    {.key = "saved_if_free_us", .name = "a step saves", .unit = "µs", .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore}};
   for (const prof::HelpRow& row : rows) table.rows.push_back({{row.name, row.now_us, row.slope(), row.gain_us}});

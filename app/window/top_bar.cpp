@@ -79,10 +79,15 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     strong_ = QString::fromUtf8(to_string(run->summary->status).data());
     const QString steps = count_text(run->summary->steps);
     const bool counted = run->summary->steps > 0;  // else it is a trace that does not say how many
-    if (counted) weak_ = tr(" · %1 steps in %2").arg(steps, duration_text(run->summary->wall_s));
-    if (counted) shorter_ = tr(" · %1 steps").arg(steps);
+    // The time is of more than the steps: a training has its first steps and tests, a program loads and ends.
+    const QString whole = run->hasChoices()          ? tr(" · training took %1")
+                          : run->command.isEmpty() ? tr(" · trace of %1")
+                                                   : tr(" · program ran %1");
+    if (counted) shortest_ = tr(" · %1 steps").arg(steps);
+    if (counted) shorter_ = run->hasChoices() ? shortest_ : tr("%1 recorded").arg(shortest_);
+    if (counted) weak_ = shorter_ + whole.arg(duration_text(run->summary->wall_s));
     if (!counted && run->origin == RunOrigin::Imported) strong_ = run->command.isEmpty() ? tr("imported") : tr("recorded");
-    if (run->shipped) shortest_ = shorter_, shorter_ = weak_, weak_ += " · " + origin_text(*run);
+    if (run->shipped) shorter_ = weak_, weak_ += " · " + origin_text(*run);
     done_ = run->summary->status == RunStatus::Finished ? 1 : 0;
   }
   setAccessibleName(tr("Current run"));

@@ -18,6 +18,7 @@
 #include "app/timeline/timeline_pane.h"
 #include "app/window/notice_bar.h"
 #include "app/window/start_page.h"
+#include "app/window/top_bar.h"
 #include "app/workspace/job.h"
 #include "app/workspace/lessons.h"
 #include "app/core/insights/run_insights.h"
@@ -65,6 +66,7 @@ class ShippedRunsTest : public QObject, WindowHome {
   void theTimelineNamesItsColours();
   void eachProgramShowsItsFault();
   void oneShowsTheInsideOfAKernel();
+  void theHeaderNamesWhatItsTimeIsOf();
   void aLessonOpensThem();
   void openedAfterOwnRunsTheyAreInSight();
   void everyViewReportsWhereTheyWereRecorded();
@@ -85,6 +87,16 @@ void ShippedRunsTest::theyAreSmallAndShowOneSubject() {
   QVERIFY(of["mnist-direct"]->driverCalls() > 20 && of["mnist-arena"]->driverCalls() < 1);
   QVERIFY(of["mnist-direct"]->stepUs() > 1.2 * of["mnist-arena"]->stepUs());
   QVERIFY(of["mnist-arena"]->stepUs() > 4 * of["mnist-graph"]->stepUs());
+}
+
+// The time is of the whole program or training, and 16 steps of 12 ms are less.
+void ShippedRunsTest::theHeaderNamesWhatItsTimeIsOf() {
+  auto window = open();
+  for (const auto& [name, said] : {std::pair{"pytorch-gpt-2-ranks", "16 steps recorded · program ran 9.0 s"},
+                                   {"mnist-arena", "50 steps · training took 0.013 s"}}) {
+    window->openFile(shipped_run(name));
+    QTRY_VERIFY2(window->topBar()->findChild<ProgressCell*>()->accessibleDescription().contains(said), said);
+  }
 }
 
 // Every multiprocessor of one kernel that runs many steps: each part and each wait.

@@ -167,11 +167,11 @@ void look_at_top_bar(MainWindow& window, const QString& when, Said& said) {
   said.add(kCost, when + " status line", after(window.statusLine()->text(), QString::fromUtf8("tracing costs ≥")));
 }
 
-// "finished · 450 steps in 0.4 s"
+// "finished · 450 steps · training took 0.4 s"
 void look_at_progress(MainWindow& window, const Run& run, const QString& when, Said& said) {
   static const QRegularExpression letter("^[A-Z]+ ");
   const QString text = window.topBar()->findChild<ProgressCell*>()->accessibleDescription().remove(letter);
-  static const QRegularExpression steps(QString::fromUtf8("· ([^·]+) steps in"));
+  static const QRegularExpression steps(QString::fromUtf8("· ([^·]+) steps(?: recorded)? · "));
   if (const auto match = steps.match(text); match.hasMatch()) said.add(kSteps, when + " top bar", match.captured(1));
   if (run.hasChoices() && run.summary && !run.progress)
     said.addWords(kStatus, when + " top bar", text.section(QString::fromUtf8(" ·"), 0, 0));

@@ -430,8 +430,27 @@ bool is_memory(prof::CounterKind kind) {
 Lane memory_lane(const char* title, int height) {
   Lane lane;
   lane.kind = LaneKind::Memory, lane.key = QString("shared/") + title, lane.title = title;
-  lane.detail = "solid: reserved\ndotted: used", lane.height = height;
+  lane.height = height;
   return lane;
+}
+
+// Names the lines that the lane draws. Where all that is reserved is used, both are one line.
+QString memory_key(const Lane& lane, const std::vector<LaneSource>& sources) {
+  bool used = false, reserved = false;
+  for (const CounterRef& ref : lane.counters) {
+    const LaneSource& source = sources[static_cast<size_t>(ref.run)];
+    const bool recorded = ref.counter < kUsedCurve;
+    const prof::CounterKind kind = recorded ? source.trace->counters()[ref.counter].kind : prof::CounterKind::MemoryUsed;
+    const bool holds = kind == prof::CounterKind::MemoryReserved || kind == prof::CounterKind::PoolReserved;
+    used = used || !holds, reserved = reserved || holds || (!recorded && source.reserves);
+  }
+  if (used && reserved) return QStringLiteral("solid: reserved\ndotted: used");
+  return reserved ? QStringLiteral("line: reserved") : QStringLiteral("line: used");
+}
+
+QString device_memory_tip() {
+  return QObject::tr("Device memory: all that programs hold on the GPU. It is more than the blocks of a program's allocator: "
+                     "it includes the CUDA context, libraries, blocks from before the recording, and what an allocator keeps free.");
 }
 
 // "device memory used" is too long for the gutter, and "used" is obvious.
@@ -458,17 +477,22 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
       lane.kind = LaneKind::Counter, lane.key = "shared/" + name, lane.title = counter_title(name);
       lane.detail = unit == "%" ? QStringLiteral("0–100 %") : unit == "B" ? QString() : unit;
       lane.height = settings.small ? 44 : 52;
+      if (lane.title.endsWith("device memory")) lane.tip = device_memory_tip();
       lane.counters.push_back(ref);
     }
     if (memory.counters.size() > before || !sources[run].allocations) continue;
-    if (const int rank = memory_rank(*sources[run].trace); rank >= 0 && !memory.detail.startsWith("of rank"))
-      memory.detail.prepend(QString("of rank %1\n").arg(rank));
+    if (const int rank = memory_rank(*sources[run].trace); rank >= 0 && memory.detail.isEmpty())
+      memory.detail = QString("of rank %1\n").arg(rank);
+    memory.tip = device_memory_tip();
     for (size_t curve : {kUsedCurve, kReservedCurve}) memory.counters.push_back({static_cast<int>(run), curve});
   }
   std::vector<Lane> lanes;
   for (auto& [name, lane] : by_name) lanes.push_back(std::move(lane));
-  for (Lane* lane : {&pool, &memory})
-    if (!lane->counters.empty()) lanes.push_back(std::move(*lane));
+  for (Lane* lane : {&pool, &memory}) {
+    if (lane->counters.empty()) continue;
+    lane->detail += memory_key(*lane, sources);
+    lanes.push_back(std::move(*lane));
+  }
   return lanes;
 }
 

@@ -21,6 +21,7 @@ struct LaneSource {
   bool layers = false;                       // its network has layers to show above the kernels
   LayerParts parts = {};       // blocks of layers
   LayerParts folded = {};      // the same, of blocks that the user folded
+  bool reserves = false;       // these allocations reserve more than they use
 };
 
 struct LaneSettings {
@@ -45,7 +46,7 @@ struct Lane {
   prof::TrackKind track_kind = prof::TrackKind::Other;  // a broad kind
   std::vector<size_t> tracks;  // painted on top of each other
   std::vector<CounterRef> counters;
-  QString key, title, detail;
+  QString key, title, detail, tip;
   int y = 0, height = 0;
   bool folded = false, pinned = false;  // a folded lane of spans sums up its rank
   bool of_rank = false;                  // the group of one rank, or of what all ranks share

@@ -71,7 +71,7 @@ void TimelineView::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
 }
 
-// The whole name of a lane where the gutter cuts it.
+// The whole name of a lane where the gutter cuts it, and what the lane shows.
 bool TimelineView::event(QEvent* event) {
   const auto name_at = [this](QPointF at) {
     const TimelineGeometry& g = viewport_.geometry();
@@ -79,7 +79,8 @@ bool TimelineView::event(QEvent* event) {
     if (lane < 0) return QString();
     const Lane& named = model_->lanes()[static_cast<size_t>(lane)];
     const bool cut = named.kind != LaneKind::Group && g.titleLeft(named) + QFontMetrics(ui_font(11)).horizontalAdvance(named.title) + kTitleEnd > g.gutter;
-    return cut ? named.title : QString();
+    const QString name = cut ? named.title : QString();
+    return name + (cut && !named.tip.isEmpty() ? "\n" : "") + named.tip;
   };
   return showed_tip(event, this, name_at) || QWidget::event(event);
 }

@@ -16,6 +16,7 @@ class MemoryCurves {
   const CounterTrack& used() const { return used_; }
   const CounterTrack& reserved() const { return reserved_; }
   bool empty() const { return used_.points.empty(); }
+  bool apart() const { return apart_; }  // true if more was reserved than used at some time
 
  private:
   void take(const MemoryEvent& event);
@@ -32,7 +33,7 @@ class MemoryCurves {
     uint64_t reserved() const { return pooled ? std::max(held, live) : live; }
   };
   std::vector<Allocator> allocators_;  // indexed by source
-  bool own_ = false;
+  bool own_ = false, apart_ = false;
   size_t taken_ = 0;
 };
 

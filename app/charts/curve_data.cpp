@@ -103,7 +103,7 @@ bool CurveData::takeDriverCalls() {
   double last = 0;
   for (const DriverPoint& p : points) {
     const double y = time ? p.us : p.calls;
-    if (raw_.empty()) raw_.append(0, y);
+    if (raw_.empty()) raw_.append(p.first > 0 ? last = xOfStep(p.first) : 0, y);
     raw_.append(last = std::max(last, xOf(p.step, p.wall_s)), y);
   }
   return true;

@@ -3,6 +3,7 @@
 #include <QMessageBox>
 #include <QPicture>
 #include <QToolButton>
+#include <algorithm>
 #include <cmath>
 
 #include "app/charts/driver_calls.h"
@@ -165,8 +166,11 @@ void CurvePane::nameMeasure() {
   if (!measure_button_) return;
   const QFontMetrics metrics(measure_button_->font());
   const int space = width() - legend()->sizeHint().width() - kBesideTitle;
-  QString name = measure_title(measure_);
-  if (metrics.horizontalAdvance(name) > space) name = brief_title(measure_);
+  // An own training counts the calls of its ops to its allocator; of other programs only the driver's calls are known.
+  const bool driver = measure_ == Gauge::AllocatorCalls && !curves_.empty() &&
+                      std::ranges::all_of(curves_, [](const CurveData& curve) { return curve.run() && !curve.run()->hasChoices(); });
+  QString name = driver ? tr("Driver allocator calls") : measure_title(measure_);
+  if (metrics.horizontalAdvance(name) > space) name = driver ? tr("Driver calls") : brief_title(measure_);
   measure_button_->setText(name);
   measure_button_->setFixedWidth(metrics.horizontalAdvance(name) + kArrow);
 }

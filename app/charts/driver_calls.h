@@ -7,7 +7,8 @@
 namespace ws::app {
 
 struct DriverPoint {
-  double step, wall_s;  // the end of a group of steps
+  double first;         // first step of a group of steps
+  double step, wall_s;  // the end of that group
   double calls, us;     // per step of this group
 };
 // Allocator calls per step. A program that marks no steps gets the steps we detected. Empty if there are none.

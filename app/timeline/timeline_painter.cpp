@@ -1,5 +1,6 @@
 #include "app/timeline/timeline_painter.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "app/timeline/span_colour.h"
@@ -26,6 +27,16 @@ bool labels_outside(TrackKind kind) { return kind == TrackKind::Api || kind == T
 
 }  // namespace
 
+// Blocks of a program's allocator are no calls of the driver, so they have another word.
+QString allocations_text(const Run& run, double each) {
+  const auto count = std::lround(each);
+  if (count <= 0) return {};
+  const auto own = std::ranges::find_if_not(run.trace.memory_sources, prof::is_driver_source);
+  if (run.hasChoices() || own == run.trace.memory_sources.end() || own->empty())
+    return (count == 1 ? QObject::tr("%1 allocation") : QObject::tr("%1 allocations")).arg(count);
+  return (count == 1 ? QObject::tr("%1 %2 block") : QObject::tr("%1 %2 blocks")).arg(QString::number(count), QString::fromStdString(*own));
+}
+
 QString lane_numbers(const Run& run) {
   const StepSplit& split = run.split;
   QStringList parts;
@@ -34,11 +45,8 @@ QString lane_numbers(const Run& run) {
   if (split.steps == 0) {
     parts << count_text(static_cast<int64_t>(run.trace.span_count())) + " spans";
   } else if (first_track(run.trace, TrackKind::Stream)) {
-    const auto add = [&](double mean, const char* one, const char* many) {
-      if (const auto count = std::lround(mean); count > 0) parts << QString(count == 1 ? one : many).arg(count);
-    };
-    add(split.kernels, "%1 kernel", "%1 kernels");
-    add(split.allocations, "%1 allocation", "%1 allocations");
+    if (const auto count = std::lround(split.kernels); count > 0) parts << QString(count == 1 ? "%1 kernel" : "%1 kernels").arg(count);
+    if (const QString allocations = allocations_text(run, split.allocations); !allocations.isEmpty()) parts << allocations;
     parts << "GPU busy " + fixed_text(split.busy * 100, 0) + " %";
   }
   const auto backward = [](const Op& op) { return op.phase == Phase::Backward; };

@@ -9,6 +9,7 @@
 #include "app/text/units.h"
 #include "app/text/qt_text.h"
 #include "app/timeline/block_label.h"
+#include "app/timeline/timeline_painter.h"
 #include "profiling/analysis/collectives.h"
 #include "profiling/trace/span_walk.h"
 
@@ -169,11 +170,8 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
       parts << (shown_.align == StepAlign::Step ? QObject::tr("step %1: %2").arg(shown_.step).arg(length) : QObject::tr("this step %1").arg(length));
   }
   const prof::StepSample& sample = shown_.runs[index].sample;
-  const auto add = [&](double mean, const QString& one, const QString& many) {
-    if (const auto count = std::lround(mean); count > 0) parts << (count == 1 ? one : many).arg(count);
-  };
-  add(sample.kernels_per_step, QObject::tr("%1 kernel"), QObject::tr("%1 kernels"));
-  add(sample.allocations_per_step, QObject::tr("%1 allocation"), QObject::tr("%1 allocations"));
+  if (const auto count = std::lround(sample.kernels_per_step); count > 0) parts << (count == 1 ? QObject::tr("%1 kernel") : QObject::tr("%1 kernels")).arg(count);
+  if (const QString text = allocations_text(*shown_.runs[index].run, sample.allocations_per_step); !text.isEmpty()) parts << text;
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(plot.left(), top, plot.width() - 8, SteppedRuns::kHead), Qt::AlignRight | Qt::AlignVCenter,

@@ -47,6 +47,7 @@ class MemoryTest : public QObject {
   void theLargestHoldersAtThePeakComeFirst();
   void callsByOpAreThoseThatWereCounted();
   void callsOfARecordedProgramHaveACurve();
+  void callsHaveTheNumbersOfTheirSteps();
   void timeInTheAllocatorByStep();
   void detailsDoNotRepeatTheSplit();
   void aRangeHasPartsAndDelay();
@@ -68,7 +69,7 @@ void fill_pool(prof::Trace& trace, uint8_t source) {
   remember(trace, 40, 4096, 1024, MemoryAction::Free, source);
 }
 
-std::unique_ptr<Run> program(int64_t steps) {
+std::unique_ptr<Run> program(int64_t steps, int64_t first = 0) {
   auto run = std::make_unique<Run>();
   run->slot = 0, run->origin = RunOrigin::Imported, run->summary = Summary{};
   run->summary->steps = steps;
@@ -77,7 +78,7 @@ std::unique_ptr<Run> program(int64_t steps) {
   for (int64_t i = 0; i < steps; ++i) {
     prof::Span span;
     span.start = (i + 1) * 1'000'000, span.duration = 900'000, span.kind = static_cast<uint64_t>(prof::SpanKind::Step);
-    span.step = static_cast<uint32_t>(i + 1);
+    span.step = static_cast<uint32_t>(first + i + 1);
     run->trace.append(marks, span);
     span.start += 1000, span.duration = 20'000, span.step = 0, span.kind = static_cast<uint64_t>(prof::SpanKind::Alloc);
     run->trace.append(calls, span);
@@ -472,8 +473,22 @@ void MemoryTest::callsOfARecordedProgramHaveACurve() {
   pane.setRuns({run.get()});
   QVERIFY(pane.plot()->graph(0)->data()->size() > 1);
   QCOMPARE(pane.plot()->graph(0)->data()->at(1)->value, 1.0);
+  const auto buttons = pane.findChildren<QPushButton*>();
+  const auto picker = std::ranges::find(buttons, QString("Gauge"), &QWidget::accessibleName);
+  QVERIFY(picker != buttons.end() && (*picker)->text().startsWith("Driver"));
   pane.setMeasure(Gauge::AllocatorTime);
   QCOMPARE(pane.plot()->graph(0)->data()->at(1)->value, 20.0);
+}
+
+// Only the steps 10 to 15 were recorded: they keep these numbers, and each has its own calls.
+void MemoryTest::callsHaveTheNumbersOfTheirSteps() {
+  const auto points = driver_calls_over(*program(6, 10));
+  QCOMPARE(points.size(), size_t{6});
+  for (size_t i = 0; i < 6; ++i) {
+    QCOMPARE(points[i].first, 10.0 + static_cast<double>(i));
+    QCOMPARE(points[i].step, points[i].first + 1);
+    QCOMPARE(points[i].calls, 1.0);
+  }
 }
 
 void MemoryTest::timeInTheAllocatorByStep() {

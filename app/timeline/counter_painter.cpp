@@ -144,8 +144,9 @@ std::vector<CounterPainter::Held> CounterPainter::heldInSight(const Lane& lane) 
     if (!is_reserved(counter)) continue;
     const auto [least, most] = reach(counter, model_.runRange(ref.run, g_->range));
     if (most <= 0) continue;
-    // Without a pool, all that is reserved is used.
-    const bool used_all = std::ranges::any_of(lane.counters, [&](const CounterRef& other) {
+    // Without a pool, all that is reserved is used. Of an arena, only the reserved block is known.
+    const bool arena = ref.counter == kReservedCurve && model_.memoryLines(ref.run) == prof::MemoryLines::Reserved;
+    const bool used_all = !arena && std::ranges::any_of(lane.counters, [&](const CounterRef& other) {
       const auto& used = model_.counter(other);
       return other.run == ref.run && !is_reserved(used) && reach(used, model_.runRange(ref.run, g_->range)).most >= most;
     });

@@ -442,7 +442,8 @@ QString memory_key(const Lane& lane, const std::vector<LaneSource>& sources) {
     const bool recorded = ref.counter < kUsedCurve;
     const prof::CounterKind kind = recorded ? source.trace->counters()[ref.counter].kind : prof::CounterKind::MemoryUsed;
     const bool holds = kind == prof::CounterKind::MemoryReserved || kind == prof::CounterKind::PoolReserved;
-    used = used || !holds, reserved = reserved || holds || (!recorded && source.reserves);
+    used = used || (recorded ? !holds : source.memory != prof::MemoryLines::Reserved);
+    reserved = reserved || (recorded ? holds : source.memory != prof::MemoryLines::Used);
   }
   if (used && reserved) return QStringLiteral("solid: reserved\ndotted: used");
   return reserved ? QStringLiteral("line: reserved") : QStringLiteral("line: used");

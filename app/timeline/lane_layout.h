@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/timeline/layer_blocks.h"
+#include "profiling/analysis/memory_curves.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::app {
@@ -21,7 +22,7 @@ struct LaneSource {
   bool layers = false;                       // its network has layers to show above the kernels
   LayerParts parts = {};       // blocks of layers
   LayerParts folded = {};      // the same, of blocks that the user folded
-  bool reserves = false;       // these allocations reserve more than they use
+  prof::MemoryLines memory = prof::MemoryLines::Used;  // lines of these allocations
 };
 
 struct LaneSettings {

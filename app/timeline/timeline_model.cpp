@@ -235,7 +235,7 @@ std::vector<Lane> TimelineModel::builtWith(const LaneSettings& settings) const {
   for (size_t i = 0; i < runs_.size(); ++i) {
     Run& run = *runs_[i];
     sources.push_back({&run.trace, "run/" + run.id, title_among(run, {runs_.begin(), runs_.end()}), run.slot, !curves_[i].empty(),
-                       run.hasGpuSteps() ? &run.marks() : nullptr, static_cast<int>(i) == leader(), run.plan && run.plan->plan.layer_names.size() > 1, run.blocks(), run.foldedBlocks(), curves_[i].apart()});
+                       run.hasGpuSteps() ? &run.marks() : nullptr, static_cast<int>(i) == leader(), run.plan && run.plan->plan.layer_names.size() > 1, run.blocks(), run.foldedBlocks(), curves_[i].lines()});
   }
   std::vector<Lane> lanes = build_lanes(sources, settings);
   for (Lane& lane : lanes)

@@ -48,6 +48,7 @@ class TimelineModel : public QObject {
   void alignAtStep(int64_t step);
 
   const prof::CounterTrack& counter(CounterRef ref) const;
+  prof::MemoryLines memoryLines(int run) const { return curves_[static_cast<size_t>(run)].lines(); }
   const prof::Trace& traceOf(const Lane& lane) const;  // the trace with its tracks
   const std::vector<Lane>& lanes() const { return lanes_; }
   const Lane* laneOf(int run, size_t track) const;  // null if no lane shows the spans of that track

@@ -259,7 +259,7 @@ QWidget* TopBar::buildLive() {
   accuracy_ = new NumberCell(tr("test accuracy"), live);
   step_time_ = new NumberCell(step_time_name(), live);
   throughput_ = new NumberCell(tr("throughput"), live);
-  memory_ = new NumberCell(tr("peak memory"), live);
+  memory_ = new NumberCell(tr("peak used"), live);
   gpu_busy_ = new NumberCell(tr("GPU busy"), live);
   kernels_ = new NumberCell(tr("kernels a step"), live);
   for (NumberCell* cell : {loss_, accuracy_, step_time_, gpu_busy_, kernels_, throughput_, memory_}) row->addWidget(cell);
@@ -466,7 +466,10 @@ void TopBar::showFigures(const Run& run) {
   const QStringList memory = bytes_text(bytes).split(' ');
   memory_->setValue(memory.front(), bytes == bytes ? memory.back() : "");
   const int ranks = rank_count(run);
-  memory_->setCaption(ranks > 1 ? tr("peak memory, %1 ranks").arg(ranks) : tr("peak memory"), false);
+  const bool arena = run.hasChoices() && run.spec.exec.allocator == Allocator::Arena;
+  const QString peak = arena ? tr("peak reserved") : tr("peak used");
+  memory_->setCaption(ranks > 1 ? tr("%1, %2 ranks").arg(peak).arg(ranks) : peak, false);
+  memory_->setToolTip(arena ? tr("The memory block that the arena reserves for a step.") : tr("The most memory that blocks used at one time."));
   gpu_busy_->setValue(fixed_text(run.split.busy * 100, 0), "%");
   kernels_->setValue(count_text(std::lround(run.split.kernels)), {});
   const bool cost = prof::tracing_cost_seen(run.tracing_cost);

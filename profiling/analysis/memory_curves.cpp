@@ -49,7 +49,7 @@ void MemoryCurves::take(const MemoryEvent& event) {
   }
   uint64_t used = 0, reserved = 0;
   for (const Allocator& each : allocators_) used += each.used(), reserved += each.reserved();
-  apart_ = apart_ || reserved > used;
+  apart_ = apart_ || reserved > used, handed_out_ = handed_out_ || a.hands_out;
   put(used_, event.time, static_cast<double>(used));
   put(reserved_, event.time, static_cast<double>(reserved));
 }

@@ -9,6 +9,9 @@
 
 namespace ws::prof {
 
+// What the curves show. Reserved: an arena hands out no blocks. Used: all that was reserved was used.
+enum class MemoryLines { Used, Reserved, Both };
+
 class MemoryCurves {
  public:
   // Takes in at most `most` new events. Returns true if there are no more.
@@ -16,7 +19,7 @@ class MemoryCurves {
   const CounterTrack& used() const { return used_; }
   const CounterTrack& reserved() const { return reserved_; }
   bool empty() const { return used_.points.empty(); }
-  bool apart() const { return apart_; }  // true if more was reserved than used at some time
+  MemoryLines lines() const { return apart_ ? MemoryLines::Both : handed_out_ ? MemoryLines::Used : MemoryLines::Reserved; }
 
  private:
   void take(const MemoryEvent& event);
@@ -33,7 +36,7 @@ class MemoryCurves {
     uint64_t reserved() const { return pooled ? std::max(held, live) : live; }
   };
   std::vector<Allocator> allocators_;  // indexed by source
-  bool own_ = false, apart_ = false;
+  bool own_ = false, apart_ = false, handed_out_ = false;
   size_t taken_ = 0;
 };
 

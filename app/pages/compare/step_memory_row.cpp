@@ -98,7 +98,8 @@ void StepMemoryRow::paintPeak(StepCanvas& canvas, const QRectF& row, size_t inde
   if (x < row.left() || x > row.right()) return;
   QPainter& painter = canvas.painter;
   painter.setFont(ui_font(11, 600));
-  const QString text = QObject::tr("peak %1").arg(bytes_text(peak->value));
+  const bool reserved = shown_.runs[index].memory->lines() == prof::MemoryLines::Reserved;
+  const QString text = (reserved ? QObject::tr("reserved %1") : QObject::tr("peak used %1")).arg(bytes_text(peak->value));
   const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 8;
   const bool below = y < row.center().y();
   // Put the text beside a step that is shorter than the text.

@@ -95,11 +95,8 @@ QString sizes_text(const std::vector<MemoryPart>& parts) {
 // "Reserved: 32.0 MiB, of which 8.0 MiB is never used." Empty if it is unknown, or as large as the peak.
 QString reserve_text(uint64_t reserved, uint64_t peak) {
   if (reserved <= peak) return {};
-  const ByteUnit unit = byte_unit(static_cast<double>(reserved));
-  const auto unused = static_cast<double>(reserved - peak);
-  const QString all = bytes_in(static_cast<double>(reserved), unit);
-  return unused < 0.01 * static_cast<double>(reserved) ? QObject::tr("All of the [reserved|Used and reserved] %1 is used then.").arg(all)
-                                                       : QObject::tr("[Reserved|Used and reserved]: %1, of which %2 is never used.").arg(all, bytes_in(unused, unit));
+  return QObject::tr("[Reserved|Used and reserved]: %1, of which %2 is never used.")
+      .arg(bytes_text(static_cast<double>(reserved)), bytes_text(static_cast<double>(reserved - peak)));
 }
 
 Table calls_table(const Run* run) {
@@ -480,7 +477,7 @@ void MemoryMapPanel::showFigures() {
   const bool known = !map.by_op && held_.peak > 0;
   if (known) addPeaks(figures);
   if (!known || map.peak < held_.peak)
-    figures.push_back(bytes_figure(known ? tr("peak in the part shown") : tr("peak of a step"), text(map.peak), {}));
+    figures.push_back(bytes_figure(known ? tr("peak used, in the part shown") : tr("peak used in a step"), text(map.peak), {}));
   if (map.reserved && !(known && held_.gap.known()))
     figures.push_back(bytes_figure(ranks > 1 ? tr("reserved on each of %1 ranks").arg(ranks) : tr("reserved"), text(map.reserved), map.by_op ? tr(", one block") : QString()));
   for (const MemoryPart& part : parts())

@@ -418,13 +418,18 @@ void TimelinePartsTest::allocationsBecomeCurves() {
   QCOMPARE(curves.used().points[1].value, 96.0);
   QCOMPARE(curves.used().points.back().value, 32.0);
   QCOMPARE(curves.reserved().points.back().value, 32.0);  // no pool: a block each
-  const auto key = [&] { return build_lanes({{.trace = &trace, .key = "run/x", .title = "x", .allocations = true, .reserves = curves.apart()}}, {}).back().detail; };
+  const auto key = [&] { return build_lanes({{.trace = &trace, .key = "run/x", .title = "x", .allocations = true, .memory = curves.lines()}}, {}).back().detail; };
   QCOMPARE(key(), QString("line: used"));
   trace.append_memory({40, 0x10000, 4096, 1, 0, Kind::Reserve, 0});
   curves.update(trace);
   QCOMPARE(curves.reserved().points.back().value, 4096.0);
   QCOMPARE(curves.used().points.back().value, 32.0);
   QCOMPARE(key(), QString("solid: reserved\ndotted: used"));
+  prof::Trace arena;
+  arena.append_memory({10, 0x10000, 4096, 1, 0, Kind::Reserve, 0});
+  prof::MemoryCurves block;
+  block.update(arena);
+  QVERIFY(block.lines() == prof::MemoryLines::Reserved);
 }
 
 void TimelinePartsTest::cardNeverCoversItsLane() {

@@ -154,7 +154,7 @@ QString without_tags(QString html) { return html.remove(QRegularExpression("<[^>
 
 void look_at_top_bar(MainWindow& window, const QString& when, Said& said) {
   static const std::pair<QString, const char*> cells[] = {
-      {"training loss", kTrainLoss}, {"test loss", kTestLoss}, {"test accuracy", kAccuracy}, {"step time", kTime}, {"peak memory", kMemory}};
+      {"training loss", kTrainLoss}, {"test loss", kTestLoss}, {"test accuracy", kAccuracy}, {"step time", kTime}, {"peak ", kMemory}};
   for (const NumberCell* cell : window.topBar()->findChildren<NumberCell*>())
     for (const auto& [name, figure] : cells)
       if (cell->accessibleName().startsWith(name)) {

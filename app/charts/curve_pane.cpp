@@ -79,7 +79,8 @@ QString x_name(XAxis axis) {
 }
 
 // An exponential mean of factor f weighs as many values as a plain mean of 1 / (1 - f).
-QString mean_name(double factor) { return QObject::tr("mean loss of %1 batches").arg(std::lround(1 / (1 - factor))); }
+long values_in_mean(double factor) { return std::lround(1 / (1 - factor)); }
+QString mean_name(long values) { return QObject::tr("mean loss of %1 batches").arg(values); }
 
 }  // namespace
 
@@ -153,7 +154,7 @@ void CurvePane::fillMenu(QMenu* menu) {
   if (per_step(measure_)) {
     QMenu* smoothing = menu->addMenu(tr("Smoothing"));
     for (double factor : {0.0, 0.6, 0.9, 0.97, 0.99})
-      choice(smoothing, factor == 0 ? tr("Batch loss, not smoothed") : mean_name(factor), factor == smoothing_, [this, factor] { setSmoothing(factor); });
+      choice(smoothing, factor == 0 ? tr("Batch loss, not smoothed") : mean_name(values_in_mean(factor)), factor == smoothing_, [this, factor] { setSmoothing(factor); });
   }
   menu->addSeparator();
   menu->addAction(tr("Fit"), plot_, &Plot::fit);
@@ -206,22 +207,41 @@ void CurvePane::setXAxis(XAxis axis) {
   rebuild();
 }
 
-// Explains the lines if a run has more than one.
-QString CurvePane::lineKey() const {
-  if (measure_ == Gauge::Loss)
-    return smoothing_ > 0 ? tr("line: %1 · faint: batch loss · ○ test loss").arg(mean_name(smoothing_)) : tr("line: batch loss · ○ test loss");
-  if (measure_ == Gauge::Accuracy) return tr("line: test · faint: batch");
-  return measure_ == Gauge::Memory ? tr("line reserved, dotted used") : QString();
+// A mean of a short run has no more batches than were recorded.
+long CurvePane::batchesInMean() const {
+  size_t most = 1;
+  for (const CurveData& curve : curves_) most = std::max(most, curve.raw().size());
+  return std::min(values_in_mean(smoothing_), static_cast<long>(most));
+}
+
+// Explains the lines that are drawn, if a run has more than one.
+QString CurvePane::lineKey(bool brief) const {
+  const auto any = [this](auto&& drawn) { return std::ranges::any_of(curves_, drawn); };
+  QStringList parts;
+  if (measure_ == Gauge::Loss && smoothing_ > 0)
+    parts << (brief ? tr("mean of %1").arg(batchesInMean()) : tr("line: %1").arg(mean_name(batchesInMean())))
+          << (brief ? tr("faint: batch") : tr("faint: batch loss"));
+  else if (measure_ == Gauge::Loss)
+    parts << (brief ? tr("batch") : tr("line: batch loss"));
+  if (measure_ == Gauge::Loss && any([](const CurveData& curve) { return !curve.test().empty(); }))
+    parts << (brief ? tr("○ test") : tr("○ test loss"));
+  if (measure_ == Gauge::Accuracy && any([](const CurveData& curve) { return !curve.test().empty(); }))
+    parts << (any([](const CurveData& curve) { return curve.test().size() > 1; }) ? tr("line: test") : tr("dot: test"));
+  if (measure_ == Gauge::Accuracy && any([](const CurveData& curve) { return curve.smooth().size() > 1; })) parts << tr("faint: batch");
+  const auto apart = [](const MeterPoint& p) { return p.used < p.reserved; };
+  if (measure_ == Gauge::Memory && any([&](const CurveData& curve) { return curve.run() && std::ranges::any_of(curve.run()->meters, apart); }))
+    parts << tr("line reserved, dotted used");
+  return parts.join(QStringLiteral(" · "));
 }
 
 void CurvePane::showNote() {
-  const QString brief = measure_ == Gauge::Loss             ? (smoothing_ > 0 ? mean_name(smoothing_) : tr("batch loss"))
+  const QString brief = measure_ == Gauge::Loss             ? (smoothing_ > 0 ? mean_name(batchesInMean()) : tr("batch loss"))
                         : measure_ == Gauge::Accuracy       ? QStringLiteral("%")
                         : measure_ == Gauge::AllocatorCalls ? tr("a step")
                         : measure_ == Gauge::AllocatorTime  ? tr("µs a step")
                         : measure_ == Gauge::Throughput     ? tr("samples/s")
                                                            : QString::fromLatin1(unit_.name);
-  const QString key = lineKey();
+  const QString key = key_ = lineKey();
   const QString note = key.isEmpty() ? brief : measure_ == Gauge::Loss ? key : brief + " · " + key;
   setTitle(measure_title(measure_), note, brief);
 }
@@ -291,7 +311,7 @@ void CurvePane::showCaption() {
   constexpr int kAxis = 90;
   QString key = noteFits() ? QString() : lineKey();
   if (measure_ == Gauge::Loss && QFontMetrics(ui_font(10.5)).horizontalAdvance(key) > width() - kAxis)
-    key = smoothing_ > 0 ? tr("mean of %1 · faint: batch · ○ test").arg(std::lround(1 / (1 - smoothing_))) : tr("batch · ○ test");
+    key = lineKey(true);
   plot_->setCaption(key,
                     Qt::AlignRight | (measure_ == Gauge::Accuracy ? Qt::AlignBottom : Qt::AlignTop));
 }
@@ -314,6 +334,7 @@ void CurvePane::redraw() {
   if (measure_ == Gauge::Memory) fitUnit();
   for (CurveData& curve : curves_) curve.take();
   std::erase_if(curves_, [](const CurveData& curve) { return !curve.run(); });
+  if (lineKey() != key_) showNote();
   scaleAxes();
   drawCurves();
   plot_->setEmptyText(emptyText());

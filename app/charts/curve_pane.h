@@ -26,7 +26,7 @@ class CurvePane : public Pane {
   void setLogY(bool on);
   void setLogX(bool on);
   void setSmoothing(double factor);  // 0: off
-  QString lineKey() const;           // names the lines and marks
+  QString lineKey(bool brief = false) const;  // names the lines and marks that are drawn
   Gauge measure() const { return measure_; }
   bool dirty() const { return dirty_; }
   void redraw();  // takes the new points and paints
@@ -55,6 +55,7 @@ class CurvePane : public Pane {
   void refreshOverlay();
   void showNote();
   void showCaption();
+  long batchesInMean() const;
   void nameMeasure();
   std::optional<double> cursorX() const;
   double stepOfX(double x) const;
@@ -70,6 +71,7 @@ class CurvePane : public Pane {
   XAxis x_ = XAxis::Step;
   bool log_x_ = false, log_y_ = false, dirty_ = true;
   double smoothing_ = 0.97;
+  QString key_;  // as the note has it
   ByteUnit unit_ = byte_unit(0);
   std::vector<CurveData> curves_;
   std::optional<double> cursor_step_;

@@ -1,6 +1,7 @@
 // Draws the idea of each lesson.
 #include <QPainter>
 #include <QPainterPath>
+#include <algorithm>
 #include <cmath>
 
 #include "app/widgets/theme.h"
@@ -18,6 +19,7 @@ void blocks(QPainter& painter, double x, double y, const std::vector<std::pair<M
   }
 }
 
+// A step with allocations is twice as long, as in the runs that ship with the program.
 void allocation_picture(QPainter& painter, const QRectF& box) {
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
@@ -25,16 +27,16 @@ void allocation_picture(QPainter& painter, const QRectF& box) {
   painter.drawText(QPointF(box.left(), box.top() + 53), "arena");
   const double x = box.left() + 44;
   blocks(painter, x, box.top() + 5,
-         {{Meaning::Allocation, 26},
-          {Meaning::Matrix, 13},
-          {Meaning::Allocation, 26},
-          {Meaning::Pointwise, 9},
-          {Meaning::Allocation, 28},
-          {Meaning::Matrix, 13},
-          {Meaning::Allocation, 22},
-          {Meaning::Optimizer, 7}});
+         {{Meaning::Allocation, 18},
+          {Meaning::Matrix, 20},
+          {Meaning::Allocation, 16},
+          {Meaning::Pointwise, 15},
+          {Meaning::Allocation, 18},
+          {Meaning::Matrix, 20},
+          {Meaning::Allocation, 16},
+          {Meaning::Optimizer, 13}});
   blocks(painter, x, box.top() + 39,
-         {{Meaning::Matrix, 13}, {Meaning::Pointwise, 9}, {Meaning::Matrix, 13}, {Meaning::Optimizer, 7}});
+         {{Meaning::Matrix, 20}, {Meaning::Pointwise, 15}, {Meaning::Matrix, 20}, {Meaning::Optimizer, 13}});
 }
 
 void weights_picture(QPainter& painter, const QRectF& box) {
@@ -59,16 +61,19 @@ void weights_picture(QPainter& painter, const QRectF& box) {
   }
 }
 
-void speed_picture(QPainter& painter, const QRectF& box) {
-  const char* const names[] = {"eager", "+ arena", "+ fused", "+ graph"};
-  const double lengths[] = {112, 60, 36, 9};
+// One bar for each run of the lesson. The three runs that ship with the program fuse and use a graph at once.
+void speed_picture(QPainter& painter, const QRectF& box, size_t runs, bool recorded) {
+  using Bars = std::vector<std::pair<const char*, double>>;
+  Bars bars{{"eager", 112}, {"+ arena", 60}, {"+ fused", 36}, {"+ graph", 9}};
+  if (recorded) bars = {{"direct", 112}, {"arena", 56}, {"graph", 6}};
+  bars.resize(std::min(runs, bars.size()));
   painter.setFont(ui_font(11));
-  for (int i = 0; i < 4; ++i) {
-    const double y = box.top() + i * 17;
+  for (size_t i = 0; i < bars.size(); ++i) {
+    const double y = box.top() + static_cast<double>(i) * 17;
     painter.setPen(theme().secondary);
-    painter.drawText(QPointF(box.left(), y + 11), names[i]);
-    draw_fill(painter, QRectF(box.left() + 52, y + 1, lengths[i], 12),
-              i == 3 ? theme().of(Meaning::Matrix) : theme().strong_border);
+    painter.drawText(QPointF(box.left(), y + 11), bars[i].first);
+    draw_fill(painter, QRectF(box.left() + 52, y + 1, bars[i].second, 12),
+              i + 1 == bars.size() ? theme().of(Meaning::Matrix) : theme().strong_border);
   }
 }
 
@@ -106,11 +111,11 @@ void plane_picture(QPainter& painter, const QRectF& box) {
 
 }  // namespace
 
-void paint_lesson(QPainter& painter, const QRectF& box, const QString& name) {
+void paint_lesson(QPainter& painter, const QRectF& box, const QString& name, size_t runs, bool recorded) {
   if (name == "allocation") return allocation_picture(painter, box);
   if (name == "hidden") return plane_picture(painter, box);
   if (name == "weights") return weights_picture(painter, box);
-  speed_picture(painter, box);
+  speed_picture(painter, box, runs, recorded);
 }
 
 }  // namespace ws::app

@@ -63,8 +63,9 @@ StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* par
   question->setWordWrap(true);
   auto* row = new QHBoxLayout;
   const QStringList shipped = shipped_runs_of(lesson, cuda);
-  const auto runs = shipped.isEmpty() ? lesson.requests(cuda).size() : static_cast<size_t>(shipped.size());
-  auto* length = new QLabel(tr("%1 runs").arg(runs), this);
+  recorded_ = !shipped.isEmpty();
+  runs_ = recorded_ ? static_cast<size_t>(shipped.size()) : lesson.requests(cuda).size();
+  auto* length = new QLabel(tr("%1 runs").arg(runs_), this);
   length->setFont(ui_font(11.5));
   length->setForegroundRole(QPalette::PlaceholderText);
   const QString icon = shipped.isEmpty() ? "play" : "folder";
@@ -102,7 +103,7 @@ void StartCard::paintEvent(QPaintEvent*) {
   painter.setPen(QPen(primary_ ? t.focus : t.border, primary_ ? 2 : 1));
   painter.setBrush(t.base);
   painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 5, 5);
-  paint_lesson(painter, QRectF(14, 14, width() - 28, 66), lesson_.name);
+  paint_lesson(painter, QRectF(14, 14, width() - 28, 66), lesson_.name, runs_, recorded_);
 }
 
 StartPage::StartPage(QWidget* parent) : QWidget(parent) {

@@ -16,7 +16,7 @@ namespace ws::app {
 
 class WordLabel;
 
-void paint_lesson(QPainter& painter, const QRectF& box, const QString& name);
+void paint_lesson(QPainter& painter, const QRectF& box, const QString& name, size_t runs, bool recorded);
 
 // A card with a picture, a title, a text, a question with its answers, and a button that trains its runs or opens recorded
 // ones. An answer may be chosen before.
@@ -33,7 +33,8 @@ class StartCard : public QFrame {
 
  private:
   const Lesson& lesson_;
-  bool primary_;
+  bool primary_, recorded_ = false;
+  size_t runs_ = 0;
   QPushButton* button_;
   std::vector<QRadioButton*> answers_;
 };

@@ -88,14 +88,19 @@ std::string held_text(const MemoryAccount& account) {
 
 std::vector<MemoryHolder> held_at_peak(const Trace& trace, const MemoryHistory& history, GroupBy by) {
   std::map<std::string, MemoryHolder> rows;
+  std::map<std::string, std::map<std::string, uint64_t>> phases;
   each_live_at_peak(history, [&](const MemoryBlock& block) {
     const OpTag op = block.op < trace.ops.size() ? block.op : kNoOp;
     const std::string name = group_name(trace.ops[op], by);
     MemoryHolder& row = rows.try_emplace(name, MemoryHolder{.name = name, .op = op, .meaning = trace.ops[op].meaning}).first->second;
     row.bytes += block.bytes, ++row.blocks;
+    phases[name][trace.ops[op].phase] += block.bytes;
   });
   std::vector<MemoryHolder> holders;
-  for (auto& [name, row] : rows) holders.push_back(std::move(row));
+  for (auto& [name, row] : rows) {
+    row.phase = std::ranges::max_element(phases[name], {}, [](const auto& phase) { return phase.second; })->first;
+    holders.push_back(std::move(row));
+  }
   sort_rows(holders, [](const MemoryHolder& a, const MemoryHolder& b) { return a.bytes > b.bytes; });
   return holders;
 }

@@ -16,6 +16,7 @@ struct MemoryHolder {
   OpTag op = kNoOp;  // of its first block
   Meaning meaning = Meaning::Other;  // of that op
   uint64_t bytes = 0, blocks = 0;
+  std::string phase = {};  // in which most of its bytes were made
 };
 std::vector<MemoryHolder> held_at_peak(const Trace& trace, const MemoryHistory& history, GroupBy by);
 Table holder_rows(const std::vector<MemoryHolder>& held, uint64_t peak, const std::string& what);  // `what`: heading of the names

@@ -11,6 +11,13 @@
 #include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
+
+BlockPhase block_phase(const std::string& phase) {
+  if (phase == "forward") return BlockPhase::Forward;
+  if (phase == "backward") return BlockPhase::Backward;
+  return phase == "optimizer" ? BlockPhase::Optimizer : BlockPhase::None;
+}
+
 namespace {
 
 constexpr uint64_t kSeamFrom = 4u << 20;  // larger gaps between addresses are cut out
@@ -100,12 +107,6 @@ void fold_addresses(MemoryMap& map) {
     block->y0 -= removed, block->y1 -= removed;
     map.height = std::max(map.height, block->y1);
   }
-}
-
-BlockPhase block_phase(const std::string& phase) {
-  if (phase == "forward") return BlockPhase::Forward;
-  if (phase == "backward") return BlockPhase::Backward;
-  return phase == "optimizer" ? BlockPhase::Optimizer : BlockPhase::None;
 }
 
 MapBlock block_of(const prof::Trace& trace, const prof::MemoryEvent& event) {

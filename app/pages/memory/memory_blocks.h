@@ -13,6 +13,7 @@ namespace ws::app {
 
 // When a recorded program made a block: activations, gradients, the optimizer's state.
 enum class BlockPhase : uint8_t { None, Forward, Backward, Optimizer };
+BlockPhase block_phase(const std::string& phase);  // "forward"
 
 struct MapBlock {
   double x0 = 0, x1 = 0;    // in ops or ns

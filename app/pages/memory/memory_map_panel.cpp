@@ -371,7 +371,10 @@ void MemoryMapPanel::refreshHolders() {
   held_ = run_ ? prof::held_memory(run_->trace, by, chosen.toStdString()) : prof::HeldMemory();
   const auto named = run_ && run_->plan ? contents(run_->plan->plan, run_->trace) : std::map<prof::OpTag, MapBlock>();
   for (prof::MemoryHolder& row : held_.rows)
-    if (const auto at = named.find(row.op); at != named.end()) row.meaning = at->second.meaning;
+    if (const auto at = named.find(row.op); at != named.end())
+      row.meaning = at->second.meaning;
+    else if (const BlockPhase phase = block_phase(row.phase); row.meaning == prof::Meaning::Other && phase != BlockPhase::None)
+      row.meaning = meaning_of(phase);  // as in the map
   holders_.setTable(with_columns(prof::holder_rows(held_.rows, held_.peak, to_string(by)), {"name", "bytes", "share", "blocks"}));
   const bool any = holders_.rowCount() > 0;
   holders_table_->setVisible(any), no_holders_->setVisible(!any);

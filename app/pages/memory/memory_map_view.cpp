@@ -280,6 +280,12 @@ void MemoryMapView::paintPeak(QPainter& painter, const UseScale& at) const {
   ground.setAlphaF(0.85F);
   painter.fillRect(box.adjusted(-3, 0, 3, 0), ground);
   painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, peak);
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setBrush(theme().text);
+  painter.setPen(QPen(theme().base, 1));
+  painter.drawEllipse(QPointF(x(map_.peak_x), at(map_.peak)), 3.5, 3.5);
+  painter.restore();
 }
 
 void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {

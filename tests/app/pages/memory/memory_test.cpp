@@ -212,6 +212,17 @@ void MemoryTest::blocksOfAProgramHaveThePhaseThatMadeThem() {
     const QColor seen = drawn.pixelColor(QPoint(static_cast<int>(box.center().x()), static_cast<int>(std::round(box.top()))));
     QVERIFY(std::abs(seen.hsvHue() - edge.hsvHue()) < 12);  // between two pixels a line is fainter
   }
+  run.trace.memory_sources = {"PyTorch"};
+  panel.setRun(&run);
+  run.trace.ops[2].layer = "fc2", run.trace.ops[3].layer = "fc3";
+  panel.refresh();
+  std::map<QString, int> colours;
+  for (int row = 0; row < panel.holders()->rowCount(); ++row) {
+    const QModelIndex name = panel.holders()->index(row, MemoryMapPanel::Holder);
+    colours[name.data().toString()] = name.data(kMeaningRole).toInt();
+  }
+  QCOMPARE(colours["fc2"], static_cast<int>(meaning_of(BlockPhase::Forward)));
+  QCOMPARE(colours["fc3"], static_cast<int>(meaning_of(BlockPhase::Backward)));
 }
 
 // The parts make the peak, and what is kept between steps stands beside it.

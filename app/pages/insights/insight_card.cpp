@@ -183,6 +183,10 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   apply_->setVisible(!insight.change.empty());
   buttons->addWidget(apply_);
   buttons->addWidget(show_);
+  blocked_ = text_label({}, ui_font(12), this);
+  blocked_->setForegroundRole(QPalette::PlaceholderText);
+  blocked_->hide();
+  buttons->addWidget(blocked_, 100);
   buttons->addStretch(1);
   words->addSpacing(4);
   words->addLayout(buttons);
@@ -229,6 +233,8 @@ QString InsightCard::savingText() const { return saving_->text(); }
 void InsightCard::setBlocked(const QString& why) {
   apply_->setEnabled(why.isEmpty());
   apply_->setToolTip(why);
+  blocked_->setText(why);
+  blocked_->setVisible(!why.isEmpty());
 }
 
 void InsightCard::setShowable(bool on) {

@@ -77,7 +77,7 @@ class InsightCard : public QFrame {
   RunFacts facts_;
   Insight insight_;
   EvidenceBars* bars_;
-  QLabel *result_, *saving_;
+  QLabel *result_, *saving_, *blocked_;
   QPushButton *apply_, *show_;
 };
 

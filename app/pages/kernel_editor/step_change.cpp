@@ -21,7 +21,7 @@ QString name_of(const prof::Trace& trace, const prof::Span& span) {
 
 PathPicture picture_of(const Run& run, const QString& title, int64_t step) {
   const prof::TimeNs begin = run.timeOfStep(static_cast<double>(step)), end = run.timeOfStep(static_cast<double>(step + 1));
-  PathPicture picture{.title = title, .length_us = static_cast<double>(end - begin) / 1000, .half_width_us = 0, .rows = {}};
+  PathPicture picture{.title = title, .length_us = static_cast<double>(end - begin) / 1000, .rows = {}};
   for (const prof::Track& track : prof::tracks_of_steps(run.trace)) {
     if (!prof::on_gpu(track) && track.kind != prof::TrackKind::Api) continue;
     PathPicture::Row row{text(track.name), {}};

@@ -99,10 +99,6 @@ double StepPathView::paintPicture(QPainter& painter, const PathPicture& picture,
   painter.restore();
   painter.setPen(QPen(theme().text, 1.5));
   painter.drawLine(QPointF(x(picture.length_us), top + kTitle), QPointF(x(picture.length_us), bottom));
-  if (picture.half_width_us > 0) {
-    const double low = x(std::max(0.0, picture.length_us - picture.half_width_us)), high = std::min<double>(width() - 2, x(picture.length_us + picture.half_width_us));
-    painter.fillRect(QRectF(low, bottom - 2, high - low, 3), theme().primary);
-  }
   return bottom;
 }
 

@@ -24,7 +24,7 @@ struct PathPicture {
     std::vector<Bar> bars;
   };
   QString title, note;  // the note stands at the right
-  double length_us = 0, half_width_us = 0;
+  double length_us = 0;
   bool example = false;  // nobody asked for it yet: painted pale
   std::vector<Row> rows;
 };

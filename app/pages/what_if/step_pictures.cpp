@@ -46,7 +46,10 @@ QString row_name(const prof::Track& track, bool several_ranks) {
   return several_ranks && track.rank >= 0 ? QObject::tr("%1: %2").arg(track.rank).arg(name) : name;
 }
 
-PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<uint32_t>& nodes, const prof::Timing& timing, double length_us) {
+using RowKey = std::pair<bool, uint32_t>;  // the host's above the GPU's
+using Rows = std::map<RowKey, PathPicture::Row>;
+
+Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<uint32_t>& nodes, const prof::Timing& timing, double length_us) {
   const prof::CauseGraph& graph = causes.graph;
   const std::vector<prof::TimeNs> times = prof::replay(graph, timing);
   const prof::CriticalPath path = prof::critical_path(graph, timing, times);
@@ -56,12 +59,12 @@ PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace,
       if (host_too || !prof::runs_on_host(graph.nodes[node].kind)) range = {std::min(range.begin, times[prof::start_of(node)]), std::max(range.end, times[prof::end_of(node)])};
     return range;
   };
-  // The GPU shows where a step begins, unless it idles through most of it. What follows its last kernel is part of the step, too.
+  // The GPU shows where a step begins, unless it idles through most of it. A span that outlasts the step ends with it.
   prof::TimeRange shown = extent(false);
   if (shown.begin > shown.end || static_cast<double>(shown.length()) * 1e-3 < length_us / 2) shown = extent(true);
-  const prof::TimeNs first = shown.begin, last = std::max(shown.end, first + static_cast<prof::TimeNs>(length_us * 1e3));
+  const prof::TimeNs first = shown.begin, last = first + static_cast<prof::TimeNs>(length_us * 1e3);
   // Meanwhile the host may be at another step.
-  std::map<std::pair<bool, uint32_t>, PathPicture::Row> rows;  // the host's above the GPU's
+  Rows rows;
   size_t bars = 0;
   const bool several = std::ranges::any_of(trace.tracks(), [](const prof::Track& track) { return track.rank > 0; });
   for (uint32_t node = 0; node < graph.nodes.size() && bars < kMostBars; ++node) {
@@ -76,10 +79,45 @@ PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace,
     row.bars.push_back({from, to, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, path.node_ns[node] > 0,
                         prof::cause_of_node(n).cause == prof::PathCause::WaitsForData});
   }
-  PathPicture picture;
-  for (auto& [key, row] : rows)
-    if (picture.rows.size() < kMostRows && !row.bars.empty()) picture.rows.push_back(std::move(row));
-  return picture;
+  return rows;
+}
+
+// The busiest rows of all steps.
+std::map<RowKey, QString> busiest(const std::vector<Rows>& steps) {
+  std::map<RowKey, double> busy;
+  std::map<RowKey, QString> names;
+  for (const Rows& rows : steps)
+    for (const auto& [key, row] : rows) {
+      names[key] = row.name;
+      for (const PathPicture::Bar& bar : row.bars) busy[key] += bar.end - bar.begin;
+    }
+  while (names.size() > kMostRows) {
+    const RowKey least = std::ranges::min_element(busy, {}, [](const auto& row) { return row.second; })->first;
+    busy.erase(least), names.erase(least);
+  }
+  return names;
+}
+
+// Two threads that make calls have a number each.
+void name_threads(std::map<RowKey, QString>& names) {
+  std::map<QString, int> same;
+  for (const auto& [key, name] : names) ++same[name];
+  std::map<QString, int> number;
+  for (auto& [key, name] : names)
+    if (same[name] > 1) name = QObject::tr("%1 %2").arg(name).arg(++number[name]);
+}
+
+// Every picture has the same rows in the same order. A row without work stays empty.
+std::vector<PathPicture> with_same_rows(const std::vector<Rows>& steps) {
+  std::map<RowKey, QString> names = busiest(steps);
+  name_threads(names);
+  std::vector<PathPicture> pictures(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i)
+    for (const auto& [key, name] : names) {
+      const auto row = steps[i].find(key);
+      pictures[i].rows.push_back({name, row == steps[i].end() ? std::vector<PathPicture::Bar>() : row->second.bars});
+    }
+  return pictures;
 }
 
 }  // namespace
@@ -87,16 +125,19 @@ PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace,
 std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const prof::WhatIf& result) {
   const std::vector<uint32_t> nodes = nodes_of_a_step(causes, result.measured_us.value);
   prof::Timing timing = prof::measured_timing(causes.graph);
-  std::vector<PathPicture> pictures{picture_of(causes, trace, nodes, timing, result.measured_us.value)};
+  std::vector<Rows> steps{rows_of(causes, trace, nodes, timing, result.measured_us.value)};
+  if (!edits.empty()) {
+    const prof::Editor editor(causes, trace);
+    for (const prof::Edit& edit : edits) editor.apply(edit, timing);
+    steps.push_back(rows_of(causes, trace, nodes, timing, result.predicted_us.value));
+  }
+  std::vector<PathPicture> pictures = with_same_rows(steps);
   pictures[0].title = QObject::tr("measured"), pictures[0].length_us = result.measured_us.value;
   pictures[0].note = QObject::tr("%1 a step").arg(step_time_text(result.measured_us.value));
   if (edits.empty()) return pictures;
-  const prof::Editor editor(causes, trace);
-  for (const prof::Edit& edit : edits) editor.apply(edit, timing);
-  pictures.push_back(picture_of(causes, trace, nodes, timing, result.predicted_us.value));
   pictures[1].title = QObject::tr("predicted: the same step with the edits");
   pictures[1].note = QObject::tr("%1 a step, %2 less").arg(step_time_text(result.predicted_us.value), step_time_text(result.saves_us.value));
-  pictures[1].length_us = result.predicted_us.value, pictures[1].half_width_us = result.predicted_us.half_width;
+  pictures[1].length_us = result.predicted_us.value;
   return pictures;
 }
 

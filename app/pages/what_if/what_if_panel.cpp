@@ -249,7 +249,7 @@ bool WhatIfPanel::eventFilter(QObject* watched, QEvent* event) {
 namespace {
 
 struct Example {
-  PathPicture picture;
+  std::vector<PathPicture> pictures;  // measured, with the advice
   prof::WhatIf then;
   QString name;
 };
@@ -260,11 +260,11 @@ std::optional<Example> example_of(const prof::StepCauses& causes, const prof::Tr
   if (most == remedies.end()) return std::nullopt;
   const std::vector<prof::Edit> edits = prof::parse_edits(most->edits);
   const prof::WhatIf then = prof::what_if(causes, trace, edits, 0);
-  PathPicture picture = step_pictures(causes, trace, edits, then).back();
+  std::vector<PathPicture> pictures = step_pictures(causes, trace, edits, then);
   const QString action = text(action_of(*most));
-  picture.title = QObject::tr("for example with “%1”").arg(action);
-  picture.example = true;
-  return Example{std::move(picture), then, action};
+  pictures.back().title = QObject::tr("for example with “%1”").arg(action);
+  pictures.back().example = true;
+  return Example{std::move(pictures), then, action};
 }
 
 // How the saving relates to the split of the step, if an advice has the same edits.
@@ -326,9 +326,8 @@ void WhatIfPanel::compute(const QStringList& edits) {
   const std::vector<prof::Edit> parsed = edits.empty() ? std::vector<prof::Edit>{} : prof::parse_edits(written.toStdString());
   const prof::StepCauses causes = causes_of(*run_);
   const prof::WhatIf result = prof::what_if(causes, run_->trace, parsed);
-  std::vector<PathPicture> pictures = step_pictures(causes, run_->trace, parsed, result);
   const std::optional<Example> example = parsed.empty() ? example_of(causes, run_->trace, remedies_) : std::nullopt;
-  if (example) pictures.push_back(example->picture);
+  std::vector<PathPicture> pictures = example ? example->pictures : step_pictures(causes, run_->trace, parsed, result);
   headline_ = headline_of(result, example);
   relation_ = relation_of(remedies_, written.toStdString());
   view_->setPictures(std::move(pictures));

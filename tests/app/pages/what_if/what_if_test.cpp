@@ -115,6 +115,15 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   panel.setRun(workspace.shownRun());
   QVERIFY(std::ranges::all_of(panel.result()->rows, [&](const auto& row) { return row.now_us <= panel.result()->measured_us.value; }));
   QVERIFY(std::ranges::any_of(panel.findChildren<QLabel*>(), [](const QLabel* label) { return label->text().contains("own time: of the rank with most"); }));
+  QCOMPARE(panel.view()->pictures().size(), size_t{2});
+  QStringList rows[2];  // the same in both steps, and each named once
+  for (size_t i = 0; i < 2; ++i)
+    for (const PathPicture::Row& row : panel.view()->pictures()[i].rows) {
+      QVERIFY2(!rows[i].contains(row.name), qPrintable(row.name));
+      rows[i] << row.name;
+      for (const PathPicture::Bar& bar : row.bars) QVERIFY(bar.end <= panel.view()->pictures()[i].length_us + 0.01);
+    }
+  QCOMPARE(rows[1], rows[0]);
 }
 
 void WhatIfTest::aWrongEditIsRefusedAndChangesNothing() {

@@ -454,13 +454,13 @@ void WhatIfPanel::fillTables() {
     kind_button_->menu()->actions()[i++]->setEnabled(!rows_of(result_, kind).empty());
   const bool more = std::ranges::any_of(rows, &prof::HelpRow::saves_more_than_work);
   const auto calls = std::ranges::find_if(remedies_, [](const Insight& one) { return one.calls_us > 0; });
-  parts_note_->setText(tr("A limit: often nobody can do it.") + (more ? tr(" A step can save more than the own time: what follows begins earlier.") : QString()) +
+  parts_note_->setText(tr("A limit: often nobody can do it. The own time is of the replayed steps, the split of the typical ones.") + (more ? tr(" A step can save more than the own time: what follows begins earlier.") : QString()) +
                        (calls == remedies_.end() || kind_ != prof::GroupKind::Cause ? QString() : tr(" %1.").arg(text(calls_text(*calls)))));
   parts_note_->setVisible(!rows.empty());
   const bool ranks = run_ && prof::several_ranks(run_->trace);
   QStringList notes;
   if (result_ && !result_->edits.empty()) notes << tr("after the edits");
-  if (result_) notes << (ranks ? tr("own time: of the rank with most, in the replayed steps") : tr("own time: in the replayed steps"));
+  if (ranks) notes << tr("own time: of the rank with most");
   parts_pane_->setTitle(tr("If a part took no time"), notes.join(QStringLiteral(" · ")));
   fitTables();
 }

@@ -15,8 +15,6 @@ namespace {
 // with 8 blocks beside updates, 690 with 16, 691 with 32.
 constexpr int kPeerBlocks = 64, kPeerBlocksBesideUpdates = 16, kPeerBlocksBesideProducts = 3, kPeerBlocksBesideAverage = 8;
 
-// Two averages wait for each other's partners. So both must find space at the same time, with a multiprocessor for each
-// block.
 bool all_have(int ranks, cudaDeviceAttr attribute, int least) {
   for (int device = 0; device < ranks; ++device) {
     int has = 0;
@@ -25,6 +23,10 @@ bool all_have(int ranks, cudaDeviceAttr attribute, int least) {
   }
   return true;
 }
+
+// Two averages wait for each other's partners. So both must find space at the same time, with a multiprocessor for each
+// block.
+bool all_take_two(int ranks) { return all_have(ranks, cudaDevAttrMultiProcessorCount, kPeerBlocks + kPeerBlocksBesideAverage); }
 
 bool all_have_shared_memory(int ranks) { return all_have(ranks, cudaDevAttrMaxSharedMemoryPerBlockOptin, peer_average_shared_bytes()); }
 
@@ -52,7 +54,7 @@ void map_memory_of(int device, int ranks) {
 
 class Peers final : public RankGroup {
  public:
-  explicit Peers(int ranks) : stop_(PinnedBlock<int>::pinned(1)), takes_two_(all_have(ranks, cudaDevAttrMultiProcessorCount, kPeerBlocks + kPeerBlocksBesideAverage)) {
+  explicit Peers(int ranks) : stop_(PinnedBlock<int>::pinned(1)), takes_two_(all_take_two(ranks)) {
     stop_[0] = 0;
     for (int rank = 0; rank < ranks; ++rank) {
       map_memory_of(rank, ranks);

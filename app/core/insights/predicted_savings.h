@@ -13,7 +13,7 @@ namespace ws::app {
 
 // Replays the steps with the edits of each insight. `causes` gives them; it is called if there is an edit, and may throw Failure
 // if nothing can be replayed. `facts`: the split of the median step, on whose scale a step after a change of choices is predicted.
-// Of the insights with a saving, the largest comes first.
+// Insights that have a saving are ordered among themselves, the largest first.
 void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts);
 
 // "saves 12.3 ± 3.0 µs a step", "saves at most 835.0 µs a step"; empty without a prediction. `step_us`: of the facts above.

@@ -310,7 +310,9 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     // A copy narrower than a pixel must not hide the kernels around it.
     const bool beside =
         track.kind == TrackKind::Copies && lane.track_kind == TrackKind::Stream && rect.x1 - rect.x0 < 1;
-    if (rect.count > 1 || beside) {
+    // A long span that begins in the column of a tiny one is drawn as itself.
+    const bool reaches_far = rect.count > 1 && rect.busy > 0.95f && rect.x1 - rect.x0 >= 10;
+    if ((rect.count > 1 && !reaches_far) || beside) {
       // Several spans in one column: the height is the share of time that they cover.
       const double share = rect.count > 1 ? static_cast<double>(rect.busy) : static_cast<double>(rect.x1 - rect.x0);
       const double filled = std::max(2.0, std::round(height * share));

@@ -36,6 +36,7 @@ class TimelineTest : public QObject {
   void groupsFoldOnClick();
   void changingRunsDropsTheOld();
   void everyPixelIsPainted();
+  void aTinySpanLeavesTheLongOneBehindItItsLook();
 };
 
 void TimelineTest::runsAreAlignedByStep() {
@@ -427,6 +428,30 @@ void TimelineTest::everyPixelIsPainted() {
   t.view().render(&image, {}, {}, QWidget::RenderFlags{});
   for (int y = 0; y < image.height(); y += 3)
     for (int x = 0; x < image.width(); x += 3) QCOMPARE(qAlpha(image.pixel(x, y)), 255);
+}
+
+// Both begin in one column of pixels, as a batch that lies ready and the forward phase do.
+void TimelineTest::aTinySpanLeavesTheLongOneBehindItItsLook() {
+  const auto column = [](bool tiny) {
+    Run run;
+    const auto add = [&run](prof::TimeNs start, prof::TimeNs end, const char* name) {
+      prof::Span span;
+      span.start = start, span.duration = static_cast<uint64_t>(end - start), span.name = run.trace.intern(name);
+      span.kind = static_cast<uint64_t>(prof::SpanKind::Phase);
+      run.trace.append(run.trace.track(prof::TrackKind::Phases, "phases", "CPU"), span);
+    };
+    if (tiny) add(1000, 1005, "input");
+    add(tiny ? 1010 : 1000, 200'000, "forward");
+    TwoRuns t;
+    t.pane.setRuns({&run});
+    QTest::keyClick(&t.view(), Qt::Key_F);
+    const QImage image = t.view().grab().toImage();
+    std::vector<QRgb> colours;
+    for (int y = 0; y < image.height(); ++y) colours.push_back(image.pixel(image.width() / 2, y));
+    t.pane.setRuns({});
+    return colours;
+  };
+  QVERIFY(column(true) == column(false));
 }
 
 WARPSIGHT_QTEST(TimelineTest)

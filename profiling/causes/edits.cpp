@@ -265,10 +265,7 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
       break;
     case EditKind::NoWaits:
       if (edit.name.empty()) each_of(NodeKind::Wait, [&](uint32_t node) { drop_call(node, timing); });
-      else each_selected([&](uint32_t node, double) {
-        if (graph_.nodes[node].kind == NodeKind::Wait) drop_call(node, timing);
-        else drop_waits(graph_, timing, node);
-      });
+      else each_selected([&](uint32_t node, double) { drop_wait(node, timing); });
       break;
     case EditKind::NoAllocator:
       for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
@@ -327,6 +324,12 @@ void Editor::drop_call(uint32_t node, Timing& timing) const {
   else if (short_after) *before = std::max<int64_t>(0, *before + *after - graph_.around_call_ns);
   else if (*before > 0 && after && *after >= kShort) *before = 0;
   if (short_after) *after = 0;
+}
+
+// The call of a wait goes; other calls stay and wait no more.
+void Editor::drop_wait(uint32_t node, Timing& timing) const {
+  if (graph_.nodes[node].kind == NodeKind::Wait) drop_call(node, timing);
+  else drop_waits(graph_, timing, node);
 }
 
 // Calls that copy from or to the host: their data is another one in each step.

@@ -1,5 +1,5 @@
-// What a launch takes, by what it finds: a busy stream, an idle one, or memory that was freed right before it. A change of the
-// steps may change what a launch finds.
+// What a launch takes, by what it finds: a busy stream, an idle one, memory that was freed right before it, or another call of the
+// allocator or a wait right before it. A change of the steps may change what a launch finds.
 #pragma once
 #include <array>
 #include <optional>
@@ -9,10 +9,12 @@
 
 namespace ws::prof {
 
-enum class LaunchFinds : uint8_t { BusyStream, IdleStream, FreedMemory };
+enum class LaunchFinds : uint8_t { BusyStream, IdleStream, FreedMemory, OtherCall };
+constexpr size_t kLaunchFinds = 4;
 
 // Learned from the trace itself: the same kernel, launched at places of a step that find one and at places that find the other.
-// Different kernels cannot be compared: their launches take different times anyway.
+// Different kernels cannot be compared: their launches take different times anyway. Where every launch follows another call, what
+// launches in a row save is taken from other recordings.
 class LaunchTimes {
  public:
   explicit LaunchTimes(const CauseGraph& graph);
@@ -25,8 +27,6 @@ class LaunchTimes {
     size_t launches = 0;
   };
   Unknown unknown(const Timing& settled, const std::vector<TimeNs>& times) const;
-  // Empty: not enough of both kinds. 0 for a busy stream.
-  std::optional<int64_t> longer_ns(LaunchFinds finds) const { return longer_[static_cast<size_t>(finds)]; }
 
  private:
   struct Launch {
@@ -34,14 +34,17 @@ class LaunchTimes {
     LaunchFinds finds;              // as measured
   };
   LaunchFinds finds(const Launch& launch, const Timing& timing, const std::vector<TimeNs>& times) const;
-  int64_t known_ns(LaunchFinds finds) const { return longer_ns(finds).value_or(0); }
+  static bool follows_other_call(LaunchFinds finds) { return finds == LaunchFinds::FreedMemory || finds == LaunchFinds::OtherCall; }
+  int64_t usual_ns(const Launch& launch) const;
+  int64_t longer_ns(const Launch& launch, LaunchFinds finds) const;
   void learn();
 
   const CauseGraph& graph_;
   std::vector<Launch> launches_;
   std::vector<uint32_t> call_before_;  // by node of the host; itself at the begin of a row
-  std::array<std::optional<int64_t>, 3> longer_{0, std::nullopt, std::nullopt};
-  std::array<int64_t, 3> spread_{};    // how far a launch may be from others of its kind, where `longer_` is not known
+  std::array<std::optional<int64_t>, kLaunchFinds> longer_{0};  // than into a busy stream; empty: not enough of both kinds
+  bool none_differ_ = false;           // whatever they find, they take the same
+  int64_t idle_spread_ = 0;            // how far a launch may be from others, where the one into an idle stream is not known
 };
 
 }  // namespace ws::prof

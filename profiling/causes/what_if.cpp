@@ -211,7 +211,7 @@ class Prediction {
   }
 
   std::string unknown_text(const LaunchTimes::Unknown& not_known, double us) const {
-    return fixed(static_cast<double>(not_known.launches) / causes_.steps, 1) + " launches of a step find something else then: a busy stream instead of an idle one, or no freed memory before them. This trace has too few launches of the same kernels "
+    return fixed(static_cast<double>(not_known.launches) / causes_.steps, 1) + " launches of a step find something else then: a busy stream instead of an idle one, or a launch before them instead of a wait or a call of the allocator. This trace has too few launches of the same kernels "
            "to show what that changes, so the interval is up to " + fixed(us, 2) + " µs wider.";
   }
 

@@ -30,23 +30,6 @@ class Decoded(Dataset):
         return torch.tensor(pixels[: self.side * self.side]).view(1, self.side, self.side), i % 10
 
 
-class Transformer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
-        self.encoder, self.head = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False), nn.Linear(64, 10)
-
-    def forward(self, x):
-        return self.head(self.encoder(x.flatten(2)).mean(1))
-
-
-def dense(inputs, width, layers):
-    parts = [nn.Flatten(), nn.Linear(inputs, width), nn.ReLU()]
-    for _ in range(layers - 1):
-        parts += [nn.Linear(width, width), nn.ReLU()]
-    return nn.Sequential(*parts, nn.Linear(width, 10))
-
-
 def convolutional(channels, width):
     return nn.Sequential(nn.Conv2d(channels, width, 3), nn.ReLU(), nn.Conv2d(width, width, 3, stride=2), nn.ReLU(),
                          nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(width * 16, 10))
@@ -57,22 +40,12 @@ PROGRAMS = {
     "slow-loader": dict(net=lambda: convolutional(1, 32), channels=1, side=32, batch=16, slow=True),
     "pageable": dict(net=lambda: convolutional(3, 16), channels=3, side=128, batch=128, workers=8),
     "blocking": dict(net=lambda: convolutional(3, 16), channels=3, side=128, batch=128, workers=8, pin=True),
-    "deep-dense": dict(net=lambda: dense(784, 256, 12), channels=1, side=28, batch=64),
-    "convolutions": dict(net=lambda: convolutional(1, 32), channels=1, side=28, batch=64),
-    "transformer": dict(net=Transformer, channels=16, side=8, batch=32),
 }
 
 
 def batches(p, steps):
-    """Pictures from a loader, or always the same ones, which lie on the GPU."""
-    if "workers" in p or p.get("slow"):
-        data = Decoded(steps * p["batch"], p["channels"], p["side"], p.get("slow", False))
-        yield from DataLoader(data, batch_size=p["batch"], num_workers=p.get("workers", 0), pin_memory=p.get("pin", False))
-        return
-    pictures = torch.rand(p["batch"], p["channels"], p["side"], p["side"], device=device)
-    classes = torch.arange(p["batch"], device=device) % 10
-    for _ in range(steps):
-        yield pictures, classes
+    data = Decoded(steps * p["batch"], p["channels"], p["side"], p.get("slow", False))
+    return DataLoader(data, batch_size=p["batch"], num_workers=p.get("workers", 0), pin_memory=p.get("pin", False))
 
 
 def main():

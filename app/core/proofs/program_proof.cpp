@@ -15,7 +15,7 @@ constexpr std::array kSwitches{
     ProgramSwitch{"pinned", "copies pinned", "data loaders copy to pinned memory"},
     ProgramSwitch{"non-blocking", "copies overlapped", "copies to the GPU do not wait"},
     ProgramSwitch{"workers", "loader ready", "data loaders have workers, 4 or as many as workers=N says"},
-    ProgramSwitch{"graphs", "one graph launch", "the model is compiled into CUDA graphs"},
+    ProgramSwitch{"graphs", "", "the model is compiled into CUDA graphs"},
     ProgramSwitch{"compile", "", "the model is compiled"},
     ProgramSwitch{"tf32", "", "products of fp32 use tf32"},
     ProgramSwitch{"fused-optimizer", "", "the optimizer updates in one kernel"},

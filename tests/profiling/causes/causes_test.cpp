@@ -147,7 +147,8 @@ TEST(Predict, LaunchesAfterFreedMemoryTakeWhatLaunchesOfTheSameKernelTake) {
   expect_predicted(frees, "no allocator calls", none, 2);
 }
 
-// Launches of our optimizers have many parameters: they follow freed memory, but they are as long without it.
+// Launches of our optimizers have many parameters: they are long without freed memory before them as well. No other launch of the
+// same kernel says what that costs.
 TEST(Predict, LaunchesThatAreLongAnywayStayLong) {
   const MadeProgram none = with(small_network(), [](MadeProgram& p) {
     p.between = 0;
@@ -155,19 +156,19 @@ TEST(Predict, LaunchesThatAreLongAnywayStayLong) {
     for (const size_t i : {1, 3, 5}) p.kernels[i].call = 14'000;
   });
   const MadeProgram frees = with(none, [](MadeProgram& p) {
-    for (const size_t i : {1, 3, 5}) p.kernels[i].freed = 8000, p.kernels[i].longer_after = 0;
+    for (const size_t i : {1, 3, 5}) p.kernels[i].freed = 8000, p.kernels[i].longer_after = 2092;
   });
   expect_predicted(frees, "no allocator calls", none, 2);
   const RunData run = frees.run();
   const WhatIf result = what_if(step_causes(run), run.trace, parse_edits("no allocator calls"));
   EXPECT_THAT(result.warnings, testing::Contains(testing::StartsWith("3.0 launches of a step")));
-  EXPECT_GT(result.predicted_us.half_width, 14.9) << "three launches that may be 5 µs shorter";
+  EXPECT_GT(result.predicted_us.half_width, 6.2) << "three launches that may be 2.1 µs longer";
 }
 
 // The host decides how long the steps are, so the longer launches count.
 TEST(Predict, LaunchesIntoAStreamThatIsNoLongerIdleAreShorter) {
   const MadeProgram none = with(small_network(), [](MadeProgram& p) {
-    p.between = 500, p.latency = 12'000, p.longer_if_idle = 4000;
+    p.between = 500, p.latency = 14'000, p.longer_if_idle = 4000;
     for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 2000;
     launch_twice(p);
   });
@@ -177,6 +178,20 @@ TEST(Predict, LaunchesIntoAStreamThatIsNoLongerIdleAreShorter) {
   EXPECT_GT(calls.step_us(), none.step_us() + 3 * 33);
   expect_predicted(calls, "no allocator calls", none, 2);
   EXPECT_LT(replay_error(step_causes(calls.run())), 1e-4);
+}
+
+// Where a kernel is launched both ways, the trace itself says what a launch in a row saves.
+TEST(Predict, LaunchesInARowSaveWhatTheTraceHas) {
+  const MadeProgram none = with(small_network(), [](MadeProgram& p) {
+    p.between = 0, p.in_a_row = 0.6;
+    for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 3000;
+    launch_twice(p);
+  });
+  const MadeProgram calls = with(none, [](MadeProgram& p) {
+    for (const size_t i : {1, 3, 5}) p.kernels[i].allocation = 8000;
+  });
+  EXPECT_GT(calls.step_us(), none.step_us() + 3 * (8 + 5.9));
+  expect_predicted(calls, "no allocator calls", none, 1);
 }
 
 // Recorded on an H200: the same network with cudaMalloc and cudaFree for each buffer, and with one arena.
@@ -345,7 +360,7 @@ TEST(Predict, RandomEditsOfRandomPrograms) {
     worst = std::max(worst, std::abs(predicted - known) / known);
   }
   RecordProperty("worst_percent", std::to_string(100 * worst));
-  EXPECT_LT(worst, 0.03);
+  EXPECT_LT(worst, 0.035);
 }
 
 // A step that varies by a tenth: the saving of a hundredth of it does not vary by as much.
@@ -573,9 +588,9 @@ TEST(HelpRows, NameTheEditThatFreesThem) {
     edits.push_back(edit_of(row));
     const double saved = what_if(causes, run.trace, parse_edits(edits.back()), 0).saves_us.value;
     EXPECT_GE(saved, row.gain_us - 1e-6) << edits.back();
-    EXPECT_LE(saved, row.gain_us + 1) << edits.back() << ": an edit also frees the launch gap of what it takes away";
+    EXPECT_LE(saved, row.gain_us + 1.5) << edits.back() << ": an edit also frees the launch gap of what it takes away";
   }
-  EXPECT_THAT(edits, testing::IsSupersetOf({"no allocator calls", "loader ready", "op fc1 gone"}));
+  EXPECT_THAT(edits, testing::IsSupersetOf({"no allocator calls", "loader ready", "module fc1 gone"}));
 }
 
 // Processor time, so that other programs do not count.

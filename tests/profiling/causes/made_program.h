@@ -1,6 +1,7 @@
 // A program whose time is known exactly: one thread launches kernels, and what it does can be changed and run again.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ struct MadeProgram {
   TimeNs sync_call = 600, wake_up = 1200;
   bool graph = false;     // one launch for all kernels of a step
   TimeNs longer_if_idle = 0;  // of a launch whose stream has no work when it begins
+  double in_a_row = 0.87;     // what a launch takes that follows a launch, of one that follows a call of the allocator or a wait
   TimeNs copy_call = 0, copy = 4000;  // it copies its rows from the host at the begin of each step; 0: it does not
   bool pageable = false;  // these rows lie in pageable memory
   bool other_thread = false;  // every second kernel is launched by a second thread, while the first one waits for it
@@ -86,6 +88,7 @@ struct MadeProgramRun {
   }
 
   void copy_rows() {
+    waited = false;
     const TimeNs called = call(program.copy_call, SpanKind::Api, Meaning::Copy, "cudaMemcpyAsync", 1, ++number);
     const TimeNs start = std::max(called + program.latency, stream_end[0] + program.gap);
     Span copy = span(start - program.clock_error, program.copy, SpanKind::Copy, Meaning::Copy, "HtoD", 1);
@@ -104,8 +107,11 @@ struct MadeProgramRun {
     if (kernel.allocation > 0) call(kernel.allocation, SpanKind::Alloc, Meaning::Allocation, "cudaMalloc", op, 0, on);
     if (kernel.freed > 0) call(kernel.freed, SpanKind::Free, Meaning::Allocation, "cudaFree", op, 0, on);
     if (kernel.allocation > 0 && program.after_allocation >= 0) now += program.after_allocation - program.between;
+    const bool after_call = kernel.freed == 0 && (kernel.allocation > 0 || waited);
+    const auto taken = static_cast<TimeNs>(after_call ? std::llround(static_cast<double>(kernel.call) / program.in_a_row) : kernel.call);
+    waited = false;
     const TimeNs longer = (kernel.freed > 0 ? kernel.longer_after : 0) + (stream_end[static_cast<size_t>(kernel.stream)] <= now + program.between ? program.longer_if_idle : 0);
-    if (!program.graph || i == 0) launched = call(kernel.call + longer, program.graph ? SpanKind::GraphLaunch : SpanKind::Api, Meaning::Launch, program.graph ? "cudaGraphLaunch" : "cudaLaunchKernel", op, ++number, on);
+    if (!program.graph || i == 0) launched = call(taken + longer, program.graph ? SpanKind::GraphLaunch : SpanKind::Api, Meaning::Launch, program.graph ? "cudaGraphLaunch" : "cudaLaunchKernel", op, ++number, on);
     TimeNs& end = stream_end[static_cast<size_t>(kernel.stream)];
     const TimeNs start = std::max(launched + program.latency, end + program.gap);
     Span made_span = span(start - program.clock_error, kernel.work, SpanKind::Kernel, Meaning::Matrix, "kernel_" + (kernel.kernel.empty() ? kernel.op : kernel.kernel), op);
@@ -119,7 +125,7 @@ struct MadeProgramRun {
     const TimeNs end = std::max(now + program.sync_call, *std::ranges::max_element(stream_end) + program.wake_up);
     Span made_span = span(now, end - now, SpanKind::Sync, Meaning::Sync, "cudaStreamSynchronize", static_cast<OpTag>(program.kernels.size() + 2));
     made.trace.append(thread(1), made_span);
-    now = end;
+    now = end, waited = true;
   }
 
   MadeProgram program;
@@ -127,6 +133,7 @@ struct MadeProgramRun {
   TimeNs first = 1'000'000, now = first, launched = 0, length = 0;
   std::vector<TimeNs> stream_end = std::vector<TimeNs>(4, 0);
   uint32_t number = 0, now_step = 0;
+  bool waited = false;  // right before
 };
 
 inline RunData MadeProgram::run() const { return std::move(MadeProgramRun(*this).made); }

@@ -217,7 +217,7 @@ TEST(Proof, AProofThatIsNoChoiceIsRefusedBeforeItTrains) {
 TEST(Proof, SwitchesOfAProgramHaveTheirEdits) {
   EXPECT_EQ(edits_of({.switches = "pinned; workers=8"}), "copies pinned; loader ready");
   EXPECT_EQ(edits_of({.switches = "tf32", .edits = "forward /2"}), "forward /2");
-  for (const auto& [switches, sentence] : {std::pair("pinned; faster", "\"faster\" is no switch. Switches are: pinned, "), {"tf32", "No edit says what tf32 does."}, {" ; ", "Name at least one switch."}}) {
+  for (const auto& [switches, sentence] : {std::pair("pinned; faster", "\"faster\" is no switch. Switches are: pinned, "), {"tf32", "No edit says what tf32 does."}, {"graphs", "No edit says what graphs does."}, {" ; ", "Name at least one switch."}}) {
     try {
       edits_of({.switches = switches});
       ADD_FAILURE() << switches;

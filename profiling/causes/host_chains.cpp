@@ -26,17 +26,14 @@ std::string thread_of_row(std::string_view row) {
 
 using Nodes = std::vector<CauseNode>;
 
-// cudaStreamWaitEvent and cudaEventQuery belong to synchronisation, but the host goes on at once.
-bool blocks(std::string_view call) { return call.find("WaitEvent") == call.npos && call.find("EventQuery") == call.npos && call.find("StreamQuery") == call.npos; }
-
-NodeKind kind_of_call(const Span& span, std::string_view name) {
+NodeKind kind_of_call(const Span& span) {
   switch (span.span_kind()) {
     case SpanKind::Alloc:
       return NodeKind::Allocation;
     case SpanKind::Free:
       return NodeKind::Free;
     case SpanKind::Sync:
-      return blocks(name) ? NodeKind::Wait : NodeKind::OtherCall;
+      return NodeKind::Wait;
     case SpanKind::GraphLaunch:
       return NodeKind::Launch;
     default:
@@ -48,7 +45,7 @@ NodeKind kind_of_call(const Span& span, std::string_view name) {
     case Meaning::Copy:
       return NodeKind::CopyCall;
     case Meaning::Sync:
-      return blocks(name) ? NodeKind::Wait : NodeKind::OtherCall;
+      return NodeKind::Wait;
     case Meaning::Allocation:
       return NodeKind::Allocation;
     default:
@@ -140,7 +137,7 @@ class HostChains {
 
   CauseNode call_of(const Span& span, size_t track, int rank) const {
     CauseNode node = node_of(span, track, rank);
-    node.kind = kind_of_call(span, trace_.name(span.name));
+    node.kind = kind_of_call(span);
     if (waits_for_data(span)) node.kind = NodeKind::DataWait, node.meaning = Meaning::Idle;
     // Without a GPU, launches and copies are work like any other.
     else if (!gpu_ && !allocates(node.kind) && node.kind != NodeKind::Wait) node.kind = NodeKind::CpuOp;

@@ -174,23 +174,12 @@ const HostSpans::Call& HostSpans::call_of(uint32_t id, bool driver) {
   Call& known = calls_[driver][id];
   if (known.name) return known;
   const std::string name = context_.call_name ? context_.call_name(driver, id) : "call " + std::to_string(id);
-  const auto has = [&name](const char* word) { return name.find(word) != std::string::npos; };
-  known.name = &context_.batch.name(name);
-  if (has("Synchronize")) {
-    known.kind = SpanKind::Sync, known.meaning = Meaning::Sync;
-  } else if (has("GraphLaunch")) {
-    known.kind = SpanKind::GraphLaunch, known.meaning = Meaning::Launch;
-  } else if (has("emcpy") || has("emset")) {
-    known.meaning = Meaning::Copy;
-  } else if (has("Launch")) {
-    known.meaning = Meaning::Launch;
-  }
-  return known;
+  return known = {&context_.batch.name(name), class_of_call(name)};
 }
 
 void HostSpans::call(const HostEvent& event) {
   const Call& known = call_of(static_cast<uint32_t>(event.b), event.what != 0);
-  Span span = span_of(event, known.kind, known.meaning);
+  Span span = span_of(event, known.call.kind, known.call.meaning);
   span.name = context_.batch.id(*known.name);
   call_row(event.thread).spans.push_back(span);
 }

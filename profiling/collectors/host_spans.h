@@ -8,6 +8,7 @@
 
 #include "profiling/collectors/marks.h"
 #include "profiling/collectors/trace_context.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 
@@ -48,8 +49,7 @@ class HostSpans {
   void call(const HostEvent& event);
   struct Call {
     BatchBuilder::Name* name = nullptr;
-    SpanKind kind = SpanKind::Api;
-    Meaning meaning = Meaning::Other;
+    CallClass call{};
   };
   const Call& call_of(uint32_t id, bool driver);
   BatchBuilder::Row& call_row(int32_t thread);

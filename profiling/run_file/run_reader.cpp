@@ -119,7 +119,8 @@ struct RunFileReader::Impl {
   void read_new_rows();
   int64_t key_of(int64_t stored_track, const SpanBlock& block);
   const std::vector<Span>& decoded(int64_t key);
-  void renumber(Trace& trace, std::vector<Span>& spans, const Renumbering& to);
+  void renumber(Trace& trace, const Track& track, std::vector<Span>& spans, const Renumbering& to);
+  void class_by_name(const Trace& trace, const Track& track, Span& span);
   Meaning meaning_by_name(size_t name);
   std::vector<Span> gathered(const Track& track, size_t index, int64_t stored_track);
   bool read_block(Trace& trace, TrackId id, size_t index, int64_t stored_track, const Renumbering& to);
@@ -565,18 +566,27 @@ const std::vector<Span>& RunFileReader::Impl::decoded(int64_t key) {
 }
 
 Meaning RunFileReader::Impl::meaning_by_name(size_t name) {
-  if (name >= names.size()) return Meaning::Other;
   if (kernel_meanings.size() < names.size()) kernel_meanings.resize(names.size());
   if (!kernel_meanings[name]) kernel_meanings[name] = meaning_of_kernel(names[name]);
   return *kernel_meanings[name];
 }
 
 // The meaning of a kernel comes from its name, unless its op gave it. The names that we know grow from version to version, so
-// that the file's own meaning may be an older one.
-void RunFileReader::Impl::renumber(Trace& trace, std::vector<Span>& spans, const Renumbering& to) {
+// that the file's own meaning may be an older one. Older files also have a cudaStreamWaitEvent as a wait of the host.
+void RunFileReader::Impl::class_by_name(const Trace& trace, const Track& track, Span& span) {
+  const auto name = static_cast<size_t>(span.name);
+  if (name >= names.size()) return;
+  if (span.span_kind() == SpanKind::Kernel && (span.op == kNoOp || span.op >= trace.ops.size() || trace.ops[span.op].meaning == Meaning::Other)) {
+    if (const Meaning known = meaning_by_name(name); known != Meaning::Other) span.meaning = static_cast<uint8_t>(known);
+  } else if (span.span_kind() == SpanKind::Sync && track.kind == TrackKind::Api) {
+    const CallClass call = class_of_call(names[name]);
+    span.kind = static_cast<uint8_t>(call.kind), span.meaning = static_cast<uint8_t>(call.meaning);
+  }
+}
+
+void RunFileReader::Impl::renumber(Trace& trace, const Track& track, std::vector<Span>& spans, const Renumbering& to) {
   for (Span& span : spans) {
-    if (span.span_kind() == SpanKind::Kernel && (span.op == kNoOp || span.op >= trace.ops.size() || trace.ops[span.op].meaning == Meaning::Other))
-      if (const Meaning known = meaning_by_name(static_cast<size_t>(span.name)); known != Meaning::Other) span.meaning = static_cast<uint8_t>(known);
+    class_by_name(trace, track, span);
     const auto name = static_cast<size_t>(span.name), detail = static_cast<size_t>(span.detail);
     span.name = name < to.names.size() ? to.names[name] : trace.intern("");
     span.detail = detail < to.details.size() ? to.details[detail] : DetailId{0};
@@ -645,7 +655,7 @@ bool RunFileReader::Impl::read_block(Trace& trace, TrackId id, size_t index, int
   std::vector<Span> spans = key >= 0 ? decoded(key) : gathered(track, index, stored_track);
   if (spans.empty() && key < 0) return false;
   keep_listed(spans, block);
-  renumber(trace, spans, to);
+  renumber(trace, track, spans, to);
   if (!trace.fill(id, index, std::move(spans))) throw Failure("It does not match its entry in the list.");
   unreadable.erase(key);
   return true;
@@ -726,7 +736,7 @@ std::vector<Span> RunFileReader::spans(Trace& trace, TrackId id, size_t index) {
   const int64_t key = stored ? impl_->key_of(stored->id, block) : -1;
   if (key < 0) throw Failure("A span block: It is not in the file.");
   std::vector<Span> spans = impl_->decoded(key);
-  impl_->renumber(trace, spans, impl_->outline_to);
+  impl_->renumber(trace, track, spans, impl_->outline_to);
   return spans;
 }
 

@@ -133,11 +133,12 @@ std::string counter_of_nsys_metric(std::string_view metric) {
   return at == std::end(kSharedMetrics) ? std::string() : std::string(at->counter);
 }
 
+// A call after which the host goes on at once, as cudaStreamWaitEvent or cudaEventQuery, is no wait.
 CallClass class_of_call(std::string_view name) {
   if (contains(name, "Malloc") || contains(name, "MemAlloc") || contains(name, "HostAlloc"))
     return {SpanKind::Alloc, Meaning::Allocation};
   if (contains(name, "Free") && !contains(name, "FreeArray")) return {SpanKind::Free, Meaning::Allocation};
-  if (contains(name, "Synchronize") || contains(name, "EventQuery")) return {SpanKind::Sync, Meaning::Sync};
+  if (contains(name, "Synchronize")) return {SpanKind::Sync, Meaning::Sync};
   if (contains(name, "GraphLaunch")) return {SpanKind::GraphLaunch, Meaning::Launch};
   if (contains(name, "Launch")) return {SpanKind::Api, Meaning::Launch};
   if (contains(name, "Memcpy") || contains(name, "Memset")) return {SpanKind::Api, Meaning::Copy};

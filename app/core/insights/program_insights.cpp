@@ -162,7 +162,7 @@ class Program {
     Waits& waits = waits_[thread_of(track, kCalls)];
     std::optional<Span> before;
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
-      if (span.span_kind() == prof::SpanKind::Sync && trace_.name(span.name).find("Synchronize") != std::string::npos) {
+      if (span.span_kind() == prof::SpanKind::Sync) {
         const bool copied = before && before->op == span.op && span.start - before->end() < kRightAfter &&
                             trace_.name(before->name).find("Memcpy") != std::string::npos;
         waits.push_back({{copied ? before->start : span.start, span.end()}, track, span});

@@ -10,6 +10,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/causes/what_if.h"
 #include "profiling/formats/join_ranks.h"
+#include "profiling/trace/track_names.h"
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/profiling/causes/made_program.h"
 #include "tests/profiling/trace/made_spans.h"
@@ -224,7 +225,9 @@ TEST(Replay, ACallThatDoesNotBlockIsNoWait) {
   const auto waits_with = [](const char* call) {
     RunData run = with(small_network(), [](MadeProgram& p) { p.sync = true; }).run();
     Span span;
-    span.start = (run.trace.first_time() + run.trace.last_time()) / 2, span.duration = 100, span.kind = static_cast<uint64_t>(SpanKind::Sync), span.meaning = static_cast<uint64_t>(Meaning::Sync);
+    span.start = (run.trace.first_time() + run.trace.last_time()) / 2, span.duration = 100;
+    const CallClass what = class_of_call(call);
+    span.kind = static_cast<uint64_t>(what.kind), span.meaning = static_cast<uint64_t>(what.meaning);
     span.name = run.trace.intern(call);
     run.trace.append(run.trace.track(TrackKind::Api, "thread 2 calls", "CPU"), span);
     return std::ranges::count(step_causes(run).graph.nodes, NodeKind::Wait, &CauseNode::kind);

@@ -324,6 +324,25 @@ TEST_F(RunFile, KeepsTheRankOfTracksAndReadsFilesWithoutIt) {
   EXPECT_EQ(old.tracks()[0].rank, -1);
 }
 
+TEST_F(RunFile, ACallAfterWhichTheHostGoesOnIsNoWaitInOlderFiles) {
+  Made written;
+  written.add(TrackKind::Api, SpanKind::Sync, Meaning::Sync, 0, 50, "cudaStreamSynchronize");
+  written.add(TrackKind::Api, SpanKind::Sync, Meaning::Sync, 100, 150, "cudaStreamWaitEvent");
+  {
+    RunFileWriter writer(path, summary_of_test());
+    writer.add(written.trace);
+    writer.finish();
+  }
+  RunFileReader reader(path);
+  Trace read = reader.trace();
+  reader.fill(read);
+  const std::vector<Span> spans = spans_of(read.tracks()[0]);
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0].span_kind(), SpanKind::Sync);
+  EXPECT_EQ(spans[1].span_kind(), SpanKind::Api);
+  EXPECT_EQ(read.tracks()[0].blocks[0].total[static_cast<size_t>(Meaning::Sync)], 50);
+}
+
 // Files of before version 5 have only a broad kind of a row, and only the unit of a counter.
 TEST_F(RunFile, KeepsTheKindsOfRowsAndCounters) {
   using enum TrackKind;

@@ -130,7 +130,7 @@ TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
     call(start(step) + 101'000, 500'000, "cudaStreamSynchronize", SpanKind::Sync, copies);
     call(start(step) + 2 * kMillisecond, kMillisecond, "cudaMemcpyAsync", SpanKind::Copy, reads);
     call(start(step) + 3 * kMillisecond + 1000, 2 * kMillisecond, "cudaStreamSynchronize", SpanKind::Sync, reads);
-    call(start(step) + 6 * kMillisecond, kMillisecond, "cudaStreamWaitEvent", SpanKind::Sync, reads);  // the host does not wait
+    call(start(step) + 6 * kMillisecond, kMillisecond, "cudaStreamWaitEvent", SpanKind::Api, reads);  // the host does not wait
   }
   EXPECT_EQ(first().headline, "train.py:60 in main reads a value from the GPU: it waits 3.00 ms, 30 % of the median step");
 }

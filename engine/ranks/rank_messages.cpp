@@ -38,6 +38,12 @@ std::string average_values(int rank, const GradientHead& head, ByteReader in, cp
   return values;
 }
 
+constexpr auto kState = [](auto& f, auto& state) {
+  f("the state", state.step, state.loss_scale, state.good_steps);
+  for (auto* tensors : {&state.parameters, &state.moments[0], &state.moments[1]})
+    f.each(sizeof(uint64_t), "the tensors", *tensors, [&](auto& tensor) { f("a tensor", tensor); });
+};
+
 }  // namespace
 
 std::string encode(const RankRequest& request) {
@@ -54,23 +60,8 @@ RankRequest decode_request(std::string_view bytes) {
   return request;
 }
 
-std::string encode(const TrainState& state) {
-  ByteWriter out;
-  out.value(state.step), out.value(state.loss_scale), out.value(state.good_steps);
-  for (const auto* tensors : {&state.parameters, &state.moments[0], &state.moments[1]})
-    out.each(*tensors, [&](const std::vector<float>& tensor) { out.list(tensor); });
-  return out.take();
-}
-
-TrainState decode_state(std::string_view bytes) {
-  ByteReader in(bytes, kFrom);
-  TrainState state;
-  state.step = in.value<int64_t>("the step"), state.loss_scale = in.value<double>("the loss scale");
-  state.good_steps = in.value<int64_t>("the good steps");
-  for (auto* tensors : {&state.parameters, &state.moments[0], &state.moments[1]})
-    in.each(sizeof(uint64_t), "the tensors", [&] { tensors->push_back(in.list<float>("a tensor")); });
-  return state;
-}
+std::string encode(const TrainState& state) { return bytes_with(state, kState); }
+TrainState decode_state(std::string_view bytes) { return whole_from<TrainState>(bytes, kFrom, kState); }
 
 std::string encode(double share, const cpu::RankAverage::Tensors<float>& tensors) {
   return encode_gradients(share, tensors);

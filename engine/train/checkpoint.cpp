@@ -15,10 +15,8 @@ namespace {
 
 constexpr char kMark[8] = {'W', 'S', 'C', 'H', 'E', 'C', 'K', '1'};
 
-// All values of fixed size, written in memory order. Only little-endian machines are supported, like those with CUDA.
-struct Position {
-  int64_t step = 0, good_steps = 0, epoch = 0, row = 0;
-  double loss_scale = 0, wall_s = 0, epoch_loss = 0, epoch_correct = 0;
+constexpr auto kPosition = [](auto& f, auto& c) {
+  f("the position", c.state.step, c.state.good_steps, c.epoch, c.row, c.state.loss_scale, c.wall_s, c.epoch_loss, c.epoch_correct);
 };
 using Tensors = std::vector<std::vector<float>>;
 
@@ -50,8 +48,7 @@ class Writer {
     const std::string spec = spec_text(c.spec);
     put(uint64_t{spec.size()});
     raw(spec);
-    put(Position{c.state.step, c.state.good_steps, c.epoch, c.row, c.state.loss_scale, c.wall_s, c.epoch_loss,
-                 c.epoch_correct});
+    raw(bytes_with(c, kPosition));
     tensors(c.state.parameters);
     for (const Tensors& moments : c.state.moments) tensors(moments);
     put(checksum_);
@@ -104,20 +101,12 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
     in.fail("its checksum does not match, so it is damaged or cut short");
   Checkpoint c;
   c.spec = read_spec(in);
-  const auto p = in.value<Position>("the position");
-  c.state.step = p.step;
-  c.state.good_steps = p.good_steps;
-  c.state.loss_scale = p.loss_scale;
-  c.epoch = p.epoch;
-  c.row = p.row;
-  c.wall_s = p.wall_s;
-  c.epoch_loss = p.epoch_loss;
-  c.epoch_correct = p.epoch_correct;
+  kPosition(in, c);
   c.state.parameters = read_tensors(in, "the parameters");
   for (Tensors& moments : c.state.moments) moments = read_tensors(in, "the optimizer's state");
   in.value<uint32_t>("the checksum");
   in.expect_end();
-  if (p.step < 0 || p.epoch < 0 || p.row < 0) in.fail("its position is negative");
+  if (c.state.step < 0 || c.epoch < 0 || c.row < 0) in.fail("its position is negative");
   return c;
 }
 

@@ -1,9 +1,11 @@
 // Writes values as bytes and reads them back from bytes that cannot be trusted. The reader checks every length against
 // the bytes that are left before it allocates. Its failures say what was read and where. Numbers have the byte order of
-// memory (little-endian machines only, as with CUDA).
+// memory (little-endian machines only, as with CUDA). One list of a struct's fields writes and reads it:
+//   constexpr auto kPoint = [](auto& f, auto& p) { f("a point", p.x, p.name, p.values); };
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -15,6 +17,15 @@ namespace ws {
 
 class ByteWriter {
  public:
+  template <class... Fields>
+  void operator()(const char*, const Fields&... fields) {
+    (field(fields), ...);
+  }
+  template <class T, class Each>
+  void each(size_t, const char*, const std::vector<T>& values, Each each) {
+    value(uint64_t{values.size()});
+    for (const T& one : values) each(one);
+  }
   void raw(std::string_view bytes) { bytes_.append(bytes); }
   template <class T>
   void value(const T& value) {
@@ -31,11 +42,6 @@ class ByteWriter {
     value(uint64_t{values.size()});
     raw({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
   }
-  template <class T, class Each>
-  void each(const std::vector<T>& values, Each each) {
-    value(uint64_t{values.size()});
-    for (const T& one : values) each(one);
-  }
   void varint(uint64_t value) {
     for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
     bytes_.push_back(static_cast<char>(value));
@@ -48,6 +54,20 @@ class ByteWriter {
   std::string take() { return std::move(bytes_); }
 
  private:
+  template <class T>
+  void field(const T& one) {
+    value(one);
+  }
+  template <class T>
+  void field(const std::vector<T>& values) {
+    list(values);
+  }
+  void field(const std::string& words) { text(words); }
+  void field(const std::map<std::string, std::string>& texts) {
+    value(uint64_t{texts.size()});
+    for (const auto& [key, one] : texts) text(key), text(one);
+  }
+
   std::string bytes_;
 };
 
@@ -56,6 +76,14 @@ class ByteReader {
   // `name` begins the message of a failure. The bytes must outlive the reader.
   ByteReader(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
 
+  template <class... Fields>
+  void operator()(const char* what, Fields&... fields) {
+    (field(what, fields), ...);
+  }
+  template <class T, class Each>
+  void each(size_t smallest, const char* what, std::vector<T>& values, Each each) {
+    this->each(smallest, what, [&] { each(values.emplace_back()); });
+  }
   std::string_view raw(uint64_t count, const char* what) {
     if (count > left()) fail(std::string("ends inside ") + what);
     const auto part = bytes_.substr(at_, count);
@@ -64,9 +92,8 @@ class ByteReader {
   }
   template <class T>
   T value(const char* what) {
-    static_assert(std::is_trivially_copyable_v<T>);
     T value;
-    std::memcpy(&value, raw(sizeof value, what).data(), sizeof value);
+    read(value, what);
     return value;
   }
   // Reads the number of elements that follow, each of at least `smallest` bytes. Throws Failure if fewer bytes are
@@ -113,9 +140,47 @@ class ByteReader {
   }
 
  private:
+  template <class T>
+  void field(const char* what, T& one) {
+    read(one, what);
+  }
+  void field(const char* what, bool& one) { one = value<uint8_t>(what) != 0; }
+  template <class T>
+  void field(const char* what, std::vector<T>& values) {
+    values = list<T>(what);
+  }
+  void field(const char* what, std::string& words) { words = text(what); }
+  void field(const char* what, std::map<std::string, std::string>& texts) {
+    each(2 * sizeof(uint64_t), what, [&] {
+      std::string key(text(what));
+      texts[std::move(key)] = text(what);
+    });
+  }
+  template <class T>
+  void read(T& value, const char* what) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::memcpy(&value, raw(sizeof value, what).data(), sizeof value);
+  }
+
   std::string_view bytes_;
   std::string name_;
   size_t at_ = 0;
 };
+
+template <class Struct>
+std::string bytes_with(const Struct& value, const auto& list) {
+  ByteWriter to;
+  list(to, value);
+  return to.take();
+}
+
+template <class Struct>
+Struct whole_from(std::string_view bytes, std::string name, const auto& list) {
+  ByteReader from(bytes, std::move(name));
+  Struct value;
+  list(from, value);
+  from.expect_end();
+  return value;
+}
 
 }  // namespace ws

@@ -119,19 +119,19 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
   bool in_event() const { return in_events_ && depth_ == events_depth_ + 1; }
   bool in_args() const { return in_events_ && args_ && depth_ == events_depth_ + 2; }
 
+  // The field of the event that takes the value as text.
+  std::string* text_field() {
+    if (key_ == "ph") return &event_.phase;
+    if (key_ == "cat") return &event_.category;
+    if (key_ == "name") return &event_.name;
+    if (key_ == "pid") return &event_.process;
+    if (key_ == "tid") return &event_.thread;
+    return key_ == "sf" ? &event_.stack : nullptr;
+  }
+
   void event_text(const std::string& text) {
-    if (key_ == "ph")
-      event_.phase = text;
-    else if (key_ == "cat")
-      event_.category = text;
-    else if (key_ == "name")
-      event_.name = text;
-    else if (key_ == "pid")
-      event_.process = text;
-    else if (key_ == "tid")
-      event_.thread = text;
-    else if (key_ == "sf")
-      event_.stack = text;
+    if (std::string* field = text_field())
+      *field = text;
     else if (key_ == "ts" || key_ == "dur")
       time(text, std::strtod(text.c_str(), nullptr));
   }
@@ -147,18 +147,14 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
     if (in_event()) {
       if (key_ == "ts" || key_ == "dur")
         time(text, value);
-      else if (key_ == "pid")
-        event_.process = text;
-      else if (key_ == "tid")
-        event_.thread = text;
-      else if (key_ == "sf")
-        event_.stack = text;
       else if (key_ == "step")
         event_.step = whole;
       else if (key_ == "epoch")
         event_.epoch = value;
       else if (key_ == "wall_s")
         event_.wall_s = value;
+      else if (std::string* field = text_field())
+        *field = text;
     } else if (in_args() && !event_.full()) {
       event_.integers[key_] = whole;
       event_.numbers[key_] = value;

@@ -12,6 +12,7 @@
 #include "profiling/recording/native_code.h"
 #include "profiling/recording/own_files.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/look_up.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {
@@ -23,12 +24,7 @@ constexpr int64_t kShareOfCore = 20;                          // sampling uses a
 constexpr int64_t kAtRest = 10'000'000, kWhileLearning = 20'000'000, kMostOwed = 2'000'000'000;
 constexpr size_t kMostStacks = 100'000;
 
-uint64_t mixed(uint64_t hash, uint64_t more) {
-  hash = (hash ^ more) * 0x9e3779b97f4a7c15u;
-  return hash ^ hash >> 29;
-}
-
-uint64_t mixed(const StackOfThread& stack, const std::vector<uint64_t>& native) {
+uint64_t hash_of(const StackOfThread& stack, const std::vector<uint64_t>& native) {
   uint64_t hash = stack.frames.size();
   for (const uint64_t code : native) hash = mixed(hash, code);
   for (const CodeAt& at : stack.frames)
@@ -70,7 +66,7 @@ void HostSampler::run() {
 }
 
 bool HostSampler::known(const StackOfThread& stack) {
-  return stack.frames.empty() || numbers_.contains(mixed(stack, {})) ||
+  return stack.frames.empty() || numbers_.contains(hash_of(stack, {})) ||
          std::ranges::all_of(stack.frames, [](const CodeAt& at) { return known_frame(at) != nullptr; });
 }
 
@@ -89,7 +85,7 @@ std::vector<CodeFrame> HostSampler::frames_of(const StackOfThread& stack, const 
 }
 
 uint32_t HostSampler::number(const StackOfThread& stack, const std::vector<uint64_t>& native) {
-  const uint64_t key = mixed(stack, native);
+  const uint64_t key = hash_of(stack, native);
   if (const auto at = numbers_.find(key); at != numbers_.end()) return at->second;
   CodeStack frames{frames_of(stack, native)};
   std::ranges::reverse(frames.frames);

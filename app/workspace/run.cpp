@@ -25,30 +25,6 @@ constexpr size_t kFetchBlocks = 64;
 constexpr double kMeterPoints = 20'000;  // of the newest e-th of a run
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Finds a span by binary search over the blocks and then within one.
-const prof::Span* last_starting_before(const prof::Track& track, prof::TimeNs time) {
-  auto block = std::upper_bound(track.blocks.begin(), track.blocks.end(), time,
-                                [](prof::TimeNs t, const prof::SpanBlock& b) { return t < b.first; });
-  if (block == track.blocks.begin()) return nullptr;
-  --block;
-  if (!block->resident()) return &block->head;
-  auto span = std::upper_bound(block->spans.begin(), block->spans.end(), time,
-                               [](prof::TimeNs t, const prof::Span& s) { return t < s.start; });
-  return span == block->spans.begin() ? nullptr : &*(span - 1);
-}
-
-const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
-  auto block = std::upper_bound(track.blocks.begin(), track.blocks.end(), step,
-                                [](uint32_t s, const prof::SpanBlock& b) { return s < b.head.step; });
-  if (block == track.blocks.begin()) return nullptr;
-  --block;
-  if (!block->resident()) return block->head.step == step ? &block->head : nullptr;
-  auto span = std::upper_bound(block->spans.begin(), block->spans.end(), step,
-                               [](uint32_t s, const prof::Span& x) { return s < x.step; });
-  if (span == block->spans.begin()) return nullptr;
-  return (span - 1)->step == step ? &*(span - 1) : nullptr;
-}
-
 }  // namespace
 
 int64_t Run::stepsMade() const {
@@ -138,8 +114,7 @@ void Run::takeAccount(const prof::RunSummary& account) {
 }
 
 double Run::stepAt(prof::TimeNs time) const {
-  if (const auto* track = first_track(marks(), prof::TrackKind::Steps))
-    if (const auto* span = last_starting_before(*track, time); span && span->step > 0) return span->step - 1.0;
+  if (const auto* span = prof::step_at(marks(), time); span && span->start <= time && span->step > 0) return span->step - 1.0;
   const double seconds = static_cast<double>(time) * 1e-9;
   auto it =
       std::lower_bound(steps.begin(), steps.end(), seconds, [](const StepPoint& p, double s) { return p.wall_s < s; });
@@ -148,9 +123,8 @@ double Run::stepAt(prof::TimeNs time) const {
 }
 
 prof::TimeNs Run::timeOfStep(double step) const {
-  if (const auto* track = first_track(marks(), prof::TrackKind::Steps))
-    if (const auto* span = span_of_step(*track, static_cast<uint32_t>(std::max(0.0, step)) + 1))
-      return span->start + static_cast<prof::TimeNs>(span->duration / 2);
+  if (const auto* span = prof::span_of_step(marks(), static_cast<int64_t>(std::max(0.0, step))))
+    return span->start + static_cast<prof::TimeNs>(span->duration / 2);
   auto it = std::lower_bound(steps.begin(), steps.end(), step, [](const StepPoint& p, double s) { return p.step < s; });
   if (it == steps.end()) return steps.empty() ? 0 : static_cast<prof::TimeNs>(steps.back().wall_s * 1e9);
   return static_cast<prof::TimeNs>(it->wall_s * 1e9);

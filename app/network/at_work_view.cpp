@@ -18,6 +18,7 @@
 #include "app/network/tile_view.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 
@@ -28,20 +29,12 @@ constexpr size_t kKeptTexts = 5;
 constexpr int kMostMaps = 256, kGuesses = 3, kLeftColumn = 250;
 constexpr double kMostTemperature = 5;
 
-QLabel* quiet_text(QWidget* parent) {
-  auto* label = new QLabel(parent);
-  label->setFont(ui_font(11));
-  label->setForegroundRole(QPalette::PlaceholderText);
-  label->setWordWrap(true);
-  return label;
-}
+QLabel* quiet_text(QWidget* parent) { return label(parent, ui_font(11), {.quiet = true}); }
 
-QPushButton* small_button(const QString& sign, const QString& name, QWidget* parent) {
-  auto* button = new QPushButton(sign, parent);
-  button->setProperty("small", true);
+QPushButton* sign_button(const QString& sign, const QString& name, QWidget* parent) {
+  auto* button = small_button(sign, parent, name);
   button->setFixedWidth(28);
   button->setAccessibleName(name);
-  button->setToolTip(name);
   return button;
 }
 
@@ -149,7 +142,7 @@ QWidget* AtWorkView::makePictures() {
   inside->addWidget(guesses_);
   picture_pane_ = pane_with(tr("Chosen picture"), chosen, page);
   for (const auto& [sign, name, step] : {std::tuple{QString(QChar(0x2039)), tr("Picture before"), -1}, {QString(QChar(0x203A)), tr("Next picture"), 1}}) {
-    auto* button = small_button(sign, name, picture_pane_);
+    auto* button = sign_button(sign, name, picture_pane_);
     connect(button, &QPushButton::clicked, this, [this, by = step] { changeRow(reader_.request().row + by); });
     picture_pane_->addOption(button);
   }
@@ -196,7 +189,7 @@ QWidget* AtWorkView::makeWriting() {
   temperature_->setFixedWidth(52);
   temperature_->setAccessibleName(tr("Temperature"));
   temperature_->setToolTip(tr("0 takes the likeliest character, 1 draws as the network thinks, more is wilder"));
-  auto* again = small_button(QString(QChar(0x21BB)), tr("Write another text"), body);
+  auto* again = sign_button(QString(QChar(0x21BB)), tr("Write another text"), body);
   connect(again, &QPushButton::clicked, this, [this] {
     LookRequest request = reader_.request();
     ++request.seed;

@@ -4,11 +4,11 @@
 #include <QDialogButtonBox>
 #include <QLabel>
 #include <QLineEdit>
-#include <QPushButton>
 #include <QSettings>
 #include <QVBoxLayout>
 
 #include "app/core/remote/remote_address.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/remote_machine.h"
@@ -26,12 +26,9 @@ ConnectDialog::ConnectDialog(const QString& current, QWidget* parent)
   setMinimumWidth(520);
   auto* column = new QVBoxLayout(this);
   column->setSpacing(10);
-  auto* hint = new QLabel(tr("Train and record on another machine, over ssh. Runs go on there when the connection is cut, and "
-                             "their files come here when they end. If Warpsight is missing there, it can copy itself."),
-                          this);
-  hint->setWordWrap(true);
-  hint->setFont(ui_font(12));
-  column->addWidget(hint);
+  column->addWidget(label(this, ui_font(12), {},
+                          tr("Train and record on another machine, over ssh. Runs go on there when the connection is cut, and "
+                             "their files come here when they end. If Warpsight is missing there, it can copy itself.")));
   machine_->setEditable(true);
   machine_->setAccessibleName(tr("Machine"));
   machine_->lineEdit()->setPlaceholderText(tr("this machine; or ssh://user@host"));

@@ -2,11 +2,11 @@
 
 #include <QCloseEvent>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "app/widgets/labels.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/training_session.h"
@@ -47,17 +47,12 @@ FinishingBox::FinishingBox(Waiting waiting, QWidget* parent) : QDialog(parent), 
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(18, 16, 18, 14);
   column->setSpacing(10);
-  title_ = new QLabel(waiting_.title, this);
-  title_->setFont(ui_font(14, 600));
-  title_->setTextFormat(Qt::PlainText);
-  title_->setWordWrap(true);
+  title_ = label(this, ui_font(14, 600), {.plain = true}, waiting_.title);
   auto* busy = new QProgressBar(this);
   busy->setRange(0, 0);
   busy->setTextVisible(false);
   busy->setAccessibleName(tr("Waiting"));
-  what_ = new QLabel(this);
-  what_->setWordWrap(true);
-  what_->setTextFormat(Qt::PlainText);
+  what_ = label(this, font(), {.plain = true});
   what_->setMinimumSize(420, 52);
   what_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   keep_open_ = new QPushButton(tr("Keep the window open"), this);

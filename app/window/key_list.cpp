@@ -8,6 +8,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "app/widgets/labels.h"
 #include "app/widgets/theme.h"
 #include "app/window/status_line.h"
 
@@ -71,9 +72,7 @@ void collect(const QMenu* menu, std::vector<KeyEntry>& out, std::vector<KeyEntry
 
 int fill(QGridLayout* grid, int line, int column, const QString& title, const std::vector<KeyEntry>& entries,
          QWidget* parent) {
-  auto* heading = new QLabel(title, parent);
-  heading->setFont(ui_font(12.5, 600));
-  grid->addWidget(heading, line++, column, 1, 2);
+  grid->addWidget(label(parent, ui_font(12.5, 600), {.wraps = false}, title), line++, column, 1, 2);
   for (const KeyEntry& entry : entries) {
     grid->addWidget(new Keys(entry.keys, parent), line, column);
     grid->addWidget(new QLabel(entry.what, parent), line++, column + 1);

@@ -2,13 +2,13 @@
 
 #include <QDialogButtonBox>
 #include <QFile>
-#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTemporaryDir>
 #include <QVBoxLayout>
 #include <cstdio>
 
+#include "app/widgets/labels.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
 #include "profiling/base/safe_text.h"
@@ -20,11 +20,7 @@ PasswordDialog::PasswordDialog(const QString& question, QWidget* parent) : QDial
   setMinimumWidth(440);
   auto* column = new QVBoxLayout(this);
   column->setSpacing(10);
-  auto* label = new QLabel(question.trimmed(), this);
-  label->setTextFormat(Qt::PlainText);  // the text comes from the other machine
-  label->setWordWrap(true);
-  label->setFont(ui_font(12.5));
-  column->addWidget(label);
+  column->addWidget(label(this, ui_font(12.5), {.plain = true}, question.trimmed()));
   const bool yes_or_no = question.contains("(yes/no");
   if (!yes_or_no) {
     typed_ = new QLineEdit(this);

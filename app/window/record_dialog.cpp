@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "app/pages/setup/program_panel.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
@@ -109,12 +110,9 @@ void RecordDialog::buildEnd(QVBoxLayout& column) {
 }
 
 QLabel* RecordDialog::hint(const QString& sentence) {
-  auto* label = new QLabel(sentence, this);
-  label->setWordWrap(true);
-  label->setFont(ui_font(11));
-  label->setForegroundRole(QPalette::PlaceholderText);
-  label->setMargin(4);
-  return label;
+  auto* hint = label(this, ui_font(11), {.quiet = true}, sentence);
+  hint->setMargin(4);
+  return hint;
 }
 
 // The program runs on one machine. The dialog of the menu changes it, and then this one comes again.

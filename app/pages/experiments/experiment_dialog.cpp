@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "app/text/qt_text.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
 #include "engine/devices/devices.h"
@@ -76,9 +77,7 @@ QWidget* ExperimentDialog::buildAxes() {
     for (const Field& f : fields()) {
       if (f.group != wanted || !varied(f)) continue;
       if (f.group != group) {
-        auto* title = new QLabel(text(group = f.group), page);
-        title->setFont(ui_font(12.5, 600));
-        column->addWidget(title);
+        column->addWidget(label(page, ui_font(12.5, 600), {.wraps = false}, text(group = f.group)));
       }
       addAxis(f, *column);
     }

@@ -20,6 +20,7 @@
 #include "app/core/report/report.h"
 #include "app/pages/experiments/experiment_dialog.h"
 #include "app/widgets/chart_file.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
@@ -35,12 +36,9 @@ namespace {
 constexpr int kLeftWidth = 326;
 
 QLabel* paragraph(QWidget* parent, QVBoxLayout* column, const QFont& font) {
-  auto* label = new QLabel(parent);
-  label->setWordWrap(true);
-  label->setFont(font);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  column->addWidget(label);
-  return label;
+  auto* made = label(parent, font, {.selectable = true});
+  column->addWidget(made);
+  return made;
 }
 
 }  // namespace
@@ -113,10 +111,7 @@ QWidget* ExperimentsTab::buildFooter() {
   style_ground(*footer, "footer");
   auto* column = new QVBoxLayout(footer);
   column->setContentsMargins(10, 8, 10, 8);
-  state_ = new QLabel(footer);
-  state_->setTextFormat(Qt::PlainText);  // other machines print here
-  state_->setWordWrap(true);
-  state_->setFont(ui_font(11));
+  state_ = label(footer, ui_font(11), {.plain = true});  // other machines print here
   progress_ = new QProgressBar(footer);
   progress_->setTextVisible(false);
   progress_->setAccessibleName(tr("Progress of the experiment"));
@@ -198,12 +193,8 @@ QWidget* ExperimentsTab::buildEnding(QWidget* parent) {
   auto* row = new QHBoxLayout(ending);
   row->setContentsMargins(12, 6, 10, 8);
   row->setSpacing(12);
-  conclusion_ = new QLabel(ending);
-  conclusion_->setWordWrap(true);
-  conclusion_->setFont(ui_font(12.5, 500));
-  conclusion_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  next_ = new QPushButton(ending);
-  next_->setProperty("small", true);
+  conclusion_ = label(ending, ui_font(12.5, 500), {.selectable = true});
+  next_ = small_button({}, ending);
   next_->setAccessibleName(tr("Next experiment"));
   connect(next_, &QPushButton::clicked, this, [this] { list_->selectNext(); });
   row->addWidget(conclusion_, 1);

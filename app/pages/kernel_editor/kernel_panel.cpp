@@ -24,6 +24,7 @@
 #include "app/text/units.h"
 #include "app/widgets/empty_words.h"
 #include "app/widgets/instruction_view.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
@@ -38,14 +39,6 @@ namespace ws::app {
 namespace {
 
 constexpr int kTypingMs = 350, kLookMs = 500, kRightWidth = 372;
-
-QLabel* label(QWidget* parent, double px, int weight = 400) {
-  auto* made = new QLabel(parent);
-  made->setFont(ui_font(px, weight));
-  made->setWordWrap(true);
-  made->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  return made;
-}
 
 QString shape_text(const own::Operand& o) { return QStringLiteral("%1 (%2 × %3)").arg(text(o.name)).arg(o.rows).arg(o.cols); }
 
@@ -127,7 +120,7 @@ QWidget* KernelPanel::makeEditor() {
   instructions_ = new InstructionView(parts);
   parts->setChildrenCollapsible(false), parts->setStretchFactor(0, 1), parts->setSizes({520, 330});
   instructions_->hide();
-  state_ = label(body, 11);
+  state_ = label(body, ui_font(11), {.selectable = true});
   state_->setMargin(6);
   instructions_shown_ = new QPushButton(tr("Instructions"), body);
   instructions_shown_->setCheckable(true);
@@ -159,7 +152,7 @@ QWidget* KernelPanel::makeOpPane() {
   ops_ = new QComboBox(op_pane_);
   ops_->setAccessibleName(tr("Op of the plan"));
   op_pane_->addOption(ops_);
-  contract_ = label(op_pane_, 12);
+  contract_ = label(op_pane_, ui_font(12), {.selectable = true});
   contract_->setMargin(8), contract_->setAlignment(Qt::AlignTop);
   op_pane_->setBody(contract_);
   connect(ops_, &QComboBox::textActivated, this, &KernelPanel::openOp);
@@ -172,7 +165,7 @@ QWidget* KernelPanel::makeCheckPane() {
   auto* column = new QVBoxLayout(body);
   column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
   check_table_ = table_view(body, check_model_, check_sorter_, tr("Check by shape"));
-  verdict_ = label(body, 12);
+  verdict_ = label(body, ui_font(12), {.selectable = true});
   verdict_->setMargin(6);
   column->addWidget(check_table_, 1), column->addWidget(verdict_);
   check_pane_->setBody(body);
@@ -184,7 +177,7 @@ QWidget* KernelPanel::makeOccupancyPane() {
   auto* body = new QWidget(occupancy_pane_);
   auto* column = new QVBoxLayout(body);
   column->setContentsMargins(8, 4, 8, 6);
-  facts_text_ = label(body, 12);
+  facts_text_ = label(body, ui_font(12), {.selectable = true});
   occupancy_ = new OccupancyView(body);
   column->addWidget(facts_text_), column->addWidget(occupancy_, 1);
   occupancy_pane_->setBody(body);
@@ -198,7 +191,7 @@ QWidget* KernelPanel::makeTimePane() {
   time_table_ = table_view(body, time_model_, time_sorter_, tr("Time beside the built-in kernel and the limits"));
   new EmptyWords(time_table_, tr("A check that passes fills this."));
   use_ = new QCheckBox(tr("Use it"), body);
-  use_text_ = label(body, 11);
+  use_text_ = label(body, ui_font(11), {.selectable = true});
   undo_ = new QPushButton(tr("Undo"), body);
   undo_->setToolTip(tr("Goes back to the kernel that ran before, from the next step on."));
   auto* row = new QHBoxLayout;

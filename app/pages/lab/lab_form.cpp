@@ -19,6 +19,7 @@
 #include "app/core/kernels/kernel_library.h"
 #include "app/core/lab/shipped_labs.h"
 #include "app/pages/lab/lab_way_style.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/section.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/table_style.h"
@@ -247,9 +248,7 @@ void LabForm::buildWays(QVBoxLayout* column) {
     ways_[way.way] = check;
     list->addWidget(check);
   }
-  missing_ = new QLabel(box);
-  missing_->setWordWrap(true);
-  missing_->setFont(ui_font(11));
+  missing_ = label(box, ui_font(11));
   missing_->hide();
   list->addWidget(missing_);
   buildKernels(list);
@@ -263,9 +262,8 @@ void LabForm::buildKernels(QVBoxLayout* column) {
   kernels_->setFrameShape(QFrame::NoFrame);
   kernels_->setSelectionMode(QAbstractItemView::NoSelection);
   for (auto set : {&QListWidget::setHorizontalScrollBarPolicy, &QListWidget::setVerticalScrollBarPolicy}) (kernels_->*set)(Qt::ScrollBarAlwaysOff);
-  auto* write = new QPushButton(tr("Write your own kernel"), this);
-  write->setProperty("small", true);
-  write->setToolTip(tr("Writes a first version of a CUDA kernel for this operation into your kernels. Ticked kernels are further variants."));
+  auto* write = small_button(tr("Write your own kernel"), this,
+                             tr("Writes a first version of a CUDA kernel for this operation into your kernels. Ticked kernels are further variants."));
   connect(write, &QPushButton::clicked, this, &LabForm::writeKernel);
   column->addWidget(kernels_);
   column->addWidget(write, 0, Qt::AlignLeft);

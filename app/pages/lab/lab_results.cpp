@@ -14,6 +14,7 @@
 #include "app/pages/lab/lab_share.h"
 #include "app/pages/lab/lab_way_style.h"
 #include "app/text/units.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
@@ -24,12 +25,10 @@ namespace {
 constexpr double kClearGain = 1.05;
 constexpr int kBothFrom = 1015;  // minimum width for crossovers and shares side by side
 
-QPushButton* small_button(const QString& text, const QString& tip, QWidget* parent) {
-  auto* button = new QPushButton(text, parent);
-  button->setProperty("small", true);
+QPushButton* flat_button(const QString& text, const QString& tip, QWidget* parent) {
+  auto* button = small_button(text, parent, tip);
   button->setFlat(true);
   button->setFont(ui_font(12));
-  button->setToolTip(tip);
   return button;
 }
 
@@ -93,19 +92,19 @@ Pane* LabResults::buildTimes() {
   pane->setTitle(tr("Time of one call"), tr("median · band: 5th to 95th percentile"));
   pane->legend()->hide();
   pane->setBody(chart_);
-  axis_ = small_button({}, tr("What the chart shows: time or throughput"), this);
+  axis_ = flat_button({}, tr("What the chart shows: time or throughput"), this);
   axis_->setAccessibleName(axis_->toolTip());
   axis_->setObjectName("axis");
   connect(axis_, &QPushButton::clicked, this, [this] {
     chart_->setAxis(chart_->axis() == LabAxis::Time ? throughput_->axis() : LabAxis::Time);
     chooseAxis();
   });
-  auto* overlay = small_button(tr("Add result…"), tr("Draw an earlier result, or one of resources/torch/lab.py, over this sweep"), this);
+  auto* overlay = flat_button(tr("Add result…"), tr("Draw an earlier result, or one of resources/torch/lab.py, over this sweep"), this);
   connect(overlay, &QPushButton::clicked, this, &LabResults::overlayWanted);
-  clear_ = small_button(tr("Remove results"), tr("Remove the added results and keep the sweep"), this);
+  clear_ = flat_button(tr("Remove results"), tr("Remove the added results and keep the sweep"), this);
   clear_->hide();
   connect(clear_, &QPushButton::clicked, this, &LabResults::noOverlaysWanted);
-  torch_ = small_button({}, tr("The same sizes and variants in PyTorch, by the shipped script, drawn over this sweep"), this);
+  torch_ = flat_button({}, tr("The same sizes and variants in PyTorch, by the shipped script, drawn over this sweep"), this);
   setTorchRunning(false);
   connect(torch_, &QPushButton::clicked, this, &LabResults::torchWanted);
   for (QPushButton* button : {clear_, torch_, overlay, axis_}) pane->addOption(button);
@@ -135,7 +134,7 @@ Pane* LabResults::buildCrossovers() {
   pane->setTitle(tr("Crossovers"), tr("from this N on, the second is faster"));
   pane->legend()->hide();
   pane->setBody(crossovers_);
-  to_shares_ = small_button(tr("Copies"), tr("Copies and compute instead"), this);
+  to_shares_ = flat_button(tr("Copies"), tr("Copies and compute instead"), this);
   connect(to_shares_, &QPushButton::clicked, this, [this] { shares_in_front_ = true; fitPanes(); });
   pane->addOption(to_shares_);
   return pane;
@@ -146,7 +145,7 @@ Pane* LabResults::buildShares() {
   auto* pane = new Pane(tr("Copies and compute"), this);
   pane->legend()->hide();
   pane->setBody(shares_);
-  to_crossovers_ = small_button(tr("Crossovers"), tr("Crossovers instead"), this);
+  to_crossovers_ = flat_button(tr("Crossovers"), tr("Crossovers instead"), this);
   connect(to_crossovers_, &QPushButton::clicked, this, [this] { shares_in_front_ = false; fitPanes(); });
   pane->addOption(to_crossovers_);
   return pane;
@@ -165,15 +164,12 @@ Pane* LabResults::buildSentences() {
   text->setBackgroundRole(QPalette::Base);
   auto* lines = new QVBoxLayout(text);
   lines->setContentsMargins(12, 4, 12, 8);
-  headline_ = new QLabel(text);
-  headline_->setFont(ui_font(12.5, 600));
-  headline_->setWordWrap(true);
+  headline_ = label(text, ui_font(12.5, 600));
   sentences_ = new QLabel(text);
   sentences_->setWordWrap(true);
   sentences_->setTextFormat(Qt::PlainText);
   sentences_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  to_timeline_ = new QPushButton(tr("Show it on a timeline"), text);
-  to_timeline_->setProperty("small", true);
+  to_timeline_ = small_button(tr("Show it on a timeline"), text);
   connect(to_timeline_, &QPushButton::clicked, this, [this] {
     int64_t size = 0;
     for (const lab::LabPoint& p : shown_.at(0).result.points)

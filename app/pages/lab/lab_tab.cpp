@@ -5,13 +5,13 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QPushButton>
 #include <QRegularExpression>
 #include <nlohmann/json.hpp>
 
 #include "app/core/lab/recorded_lab.h"
 #include "app/pages/lab/lab_export.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/remote_machine.h"
@@ -82,10 +82,7 @@ QWidget* LabTab::buildFooter() {
   style_ground(*footer, "footer");
   auto* row = new QHBoxLayout(footer);
   row->setContentsMargins(10, 6, 10, 6);
-  state_ = new QLabel(footer);
-  state_->setTextFormat(Qt::PlainText);  // other machines print here
-  state_->setWordWrap(true);
-  state_->setFont(ui_font(11));
+  state_ = label(footer, ui_font(11), {.plain = true});  // other machines print here
   state_->setMinimumHeight(44);
   run_ = new QPushButton(tr("Measure"), footer);
   run_->setProperty("primary", true);

@@ -16,6 +16,7 @@
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/library_table.h"
 #include "app/pages/library/run_actions.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
@@ -23,16 +24,6 @@
 #include "app/workspace/shipped_runs.h"
 
 namespace ws::app {
-namespace {
-
-QPushButton* small_button(const QString& text, QWidget* parent) {
-  auto* button = new QPushButton(text, parent);
-  button->setProperty("small", true);
-  return button;
-}
-
-}  // namespace
-
 LibraryTab::LibraryTab(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
     : QWidget(parent), library_(library), jobs_(jobs), filter_(new LibraryFilter(new LibraryModel(library, this), this)) {
   auto* column = new QVBoxLayout(this);
@@ -151,13 +142,8 @@ QWidget* LibraryTab::buildSide() {
   auto* column = new QVBoxLayout(panel);
   column->setContentsMargins(12, 10, 12, 10);
   column->setSpacing(6);
-  title_ = new QLabel(panel);
-  title_->setFont(ui_font(12.5, 600));
-  title_->setWordWrap(true);
-  facts_ = new QLabel(panel);
-  facts_->setWordWrap(true);
-  facts_->setFont(ui_font(11));
-  facts_->setForegroundRole(QPalette::PlaceholderText);
+  title_ = label(panel, ui_font(12.5, 600));
+  facts_ = label(panel, ui_font(11), {.quiet = true});
   name_ = new QLineEdit(panel);
   tags_ = new QLineEdit(panel);
   tags_->setPlaceholderText(tr("Tags, separated by commas"));

@@ -20,6 +20,7 @@
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/run_actions.h"
 #include "app/text/units.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
@@ -252,8 +253,7 @@ QWidget* RunsPanel::buildHeader() {
   auto* row = new QHBoxLayout(header);
   row->setContentsMargins(10, 0, 6, 0);
   row->setSpacing(6);
-  auto* title = new QLabel(tr("Runs"), header);
-  title->setFont(ui_font(12.5, 600));
+  auto* title = label(header, ui_font(12.5, 600), {.wraps = false}, tr("Runs"));
   count_ = new QLabel(header);
   count_->setForegroundRole(QPalette::PlaceholderText);
   auto* folder = new QToolButton(header);
@@ -308,16 +308,12 @@ QWidget* RunsPanel::buildEmpty() {
   auto* column = new QVBoxLayout(page);
   column->setContentsMargins(28, 0, 28, 60);
   column->addStretch(1);
-  auto* title = new QLabel(tr("No runs yet"), page);
-  title->setFont(ui_font(12.5, 600));
-  title->setAlignment(Qt::AlignCenter);
-  auto* text = new QLabel(tr("Every run is kept here. Click a run to see it, tick others to compare them with it."), page);
-  text->setFont(ui_font(11.5));
-  text->setWordWrap(true);
-  text->setAlignment(Qt::AlignCenter);
-  text->setForegroundRole(QPalette::PlaceholderText);
-  column->addWidget(title);
-  column->addWidget(text);
+  const auto add = [column](QLabel* line) {
+    line->setAlignment(Qt::AlignCenter);
+    column->addWidget(line);
+  };
+  add(label(page, ui_font(12.5, 600), {.wraps = false}, tr("No runs yet")));
+  add(label(page, ui_font(11.5), {.quiet = true}, tr("Every run is kept here. Click a run to see it, tick others to compare them with it.")));
   column->addStretch(1);
   return page;
 }

@@ -104,7 +104,7 @@ class RankComparison {
     double matches = 0, calls = 0, wait = 0, transfer = 0, exposed = 0;
     size_t ranks = 0;  // the most that took part
     bool messages = false;
-    std::vector<double> bandwidths;
+    double bus_bytes = 0, bus_ns = 0;  // on the busiest link, and how long the transfers take
   };
 
   // A rank without spans, or between two others, belongs to the run but was not recorded.
@@ -380,8 +380,7 @@ class RankComparison {
     ++sums.matches, sums.ranks = std::max(sums.ranks, all.count);
     const CollectiveKind& kind = found_.kinds[matched_.kinds[match]];
     if (kind.bytes > 0 && longest > 0)
-      sums.bandwidths.push_back(bus_factor(kind.name, all.count) * static_cast<double>(kind.bytes) /
-                                static_cast<double>(longest));
+      sums.bus_bytes += bus_factor(kind.name, all.count) * static_cast<double>(kind.bytes), sums.bus_ns += static_cast<double>(longest);
   }
 
   void add_call(size_t rank, const CollectiveCall& one, const CollectiveParts& parts, uint32_t kind) {
@@ -532,7 +531,7 @@ class RankComparison {
       to.messages = is_point_to_point(found_.kinds[k]);
       to.calls += sums_[k].calls, to.wait += sums_[k].wait;
       to.transfer += sums_[k].transfer, to.exposed += sums_[k].exposed;
-      to.bandwidths.insert(to.bandwidths.end(), sums_[k].bandwidths.begin(), sums_[k].bandwidths.end());
+      to.bus_bytes += sums_[k].bus_bytes, to.bus_ns += sums_[k].bus_ns;
     }
     const double each = steps * ranks;
     for (const auto& [kind, sum] : rows) {
@@ -540,7 +539,7 @@ class RankComparison {
       const std::string of = part > 0 ? " · " + std::to_string(part) + " ranks" : "";
       const double members = part > 0 ? static_cast<double>(part) : ranks, waiting = each * (members - 1) / std::max(1.0, members);
       report_.collectives.push_back({name + of, bytes, sum.calls / each, waiting > 0 ? sum.wait / waiting : 0, sum.transfer / each, sum.exposed / each,
-                                     sum.bandwidths.empty() ? 0 : median(sum.bandwidths), 0, static_cast<int>(part), sum.messages});
+                                     sum.bus_ns > 0 ? sum.bus_bytes / sum.bus_ns : 0, 0, static_cast<int>(part), sum.messages});
     }
     sort_rows(report_.collectives, [](const CollectiveRow& a, const CollectiveRow& b) {
       return a.wait + a.transfer > b.wait + b.transfer;

@@ -39,7 +39,7 @@ struct CollectiveRow {
   std::string name;    // "AllReduce · 2 ranks" where not all ranks take part
   uint64_t bytes = 0;  // 0: not known
   double count = 0, wait = 0, transfer = 0, exposed = 0;
-  double bus_gb_s = 0;  // of the median call; 0: not known
+  double bus_gb_s = 0;  // of a mean call, whose transfer lasts until the last rank has it; 0: not known
   double peak_gb_s = 0;  // what these GPUs reach with such messages when nothing else runs; 0: not known
   int ranks = 0;         // that take part; 0: all
   bool messages = false;  // from rank to rank

@@ -66,30 +66,34 @@ std::string waiting_name(const RankReport& report, int late) {
   return "rank " + std::to_string(report.ranks[report.ranks[0].rank == late ? 1 : 0].rank);
 }
 
+double mean_lateness_us(const RankReport& report, int rank) {
+  const auto row = std::ranges::find(report.ranks, rank, &RankRow::rank);
+  return row == report.ranks.end() ? kUnknown : row->late;
+}
+
 std::string text_of(const RankReport& report, const Straggler& s) {
   if (s.rank < 0) return "";
   const std::string rank = "rank " + std::to_string(s.rank), share = " (" + percent(s.share, s.share < 0.0995 ? 1 : 0) + ")";
   const std::string longer = "computes " + fixed(s.computes, 1) + "× as long";
   if (s.of_median)
     return waiting_name(report, s.rank) + " waits " + time_text(s.cost_us) + " of the median step" + share + " for " + rank + ", which " +
-           (s.computes > 0 ? longer : "comes " + time_text(s.late_us) + " late at the median");
+           (s.computes > 0 ? longer : "comes " + time_text(mean_lateness_us(report, s.rank)) + " late on average");
   std::string when = " in " + std::to_string(s.late_steps) + (s.late_steps == 1 ? " step" : " steps");
   if (s.every > 0) when = s.every == 1 ? " in every step" : " in every " + ordinal(s.every) + " step";
   return rank + " makes all ranks lose " + ms_text(s.cost_us) + " a step" + share + ": it comes about " + ms_text(s.late_us) + " late" + when +
          (s.computes > 0 ? " and " + longer : "");
 }
 
-// "Rank 1 comes 1.61 to 3.17 ms late, 2.69 ms at the median."
+// "Rank 1 comes 1.61 to 3.17 ms late, 2.63 ms on average." The mean is the one of the table.
 std::string lateness_text(const RankReport& report, size_t late) {
   double least = kUnknown, most = kUnknown;
   for (size_t step = 0; step < report.steps.size(); ++step) {
     const double us = report.late(late, step);
     least = std::fmin(least, us), most = std::fmax(most, us);
   }
-  const double median = report.straggler.late_us;  // with more ranks, it is not counted from the first one
-  const bool range = report.ranks.size() == 2 && least < median && median < most;
+  const double mean = report.ranks[late].late;
   const std::string name = "Rank " + std::to_string(report.straggler.rank) + " comes ";
-  return name + (range ? time_text(least) + " to " + time_text(most) + " late, " + time_text(median) + " at the median. " : time_text(median) + " late at the median. ");
+  return name + (least < mean && mean < most ? time_text(least) + " to " + time_text(most) + " late, " + time_text(mean) : time_text(mean) + " late") + " on average. ";
 }
 
 struct Cost {
@@ -147,7 +151,7 @@ Table collective_table(const RankReport& report) {
                {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
                {"cost_us", "µs a step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what collectives add to a step."},
-               {"bus_gb_s", "bus GB/s", "", Kind::Significant, 0, 9, "Bus bandwidth of the median call. The times are means."},
+               {"bus_gb_s", "bus GB/s", "", Kind::Significant, 0, 9, "Bus bandwidth of a mean call, as the times are means."},
                {"peak_gb_s", "peak GB/s", "", Kind::Significant, 0, 10, "What these GPUs reach with such messages when nothing else runs."},
                {"peak_percent", "% of peak", "", Kind::Number, 0, 0,
                 "Bus bandwidth, of what these GPUs reach with such messages when nothing else runs."},
@@ -218,7 +222,7 @@ std::string to_text(const RankReport& report) {
           (report.computation ? "Exposed transfer is not hidden by computation.\n"
                               : "Only collectives were recorded, so what hides a transfer is not known.\n") +
           to_text(rank_table(report));
-  if (!report.collectives.empty()) text += "\nMeans of a step and rank; wait: of the ranks that wait, and the GPU may compute beside it; bus GB/s: of the median call.\n" + to_text(collective_table(report));
+  if (!report.collectives.empty()) text += "\nMeans of a step and rank; wait: of the ranks that wait, and the GPU may compute beside it; bus GB/s: of a mean call.\n" + to_text(collective_table(report));
   if (!report.peak.empty()) text += "peak: all-reduces of this size on the same GPUs when nothing else runs\n";
   for (const std::string& note : report.notes) text += "\n" + note;
   return report.notes.empty() ? text : text + "\n";

@@ -219,7 +219,7 @@ void RanksPanel::fill() {
                               tr("mean of a step · wait: of the ranks that wait · µs"));
   const bool steps = has_step_of_ranks(shown);
   steps ? arrivals_pane_->setTitle(tr("The median step of each rank"), {}) : arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));
-  bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s of the median call against message size"), tr("bus GB/s, median"));
+  bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s of a mean call against message size"), tr("bus GB/s, mean"));
   ranks_model_.setTable(ranks_table(shown, false));
   collectives_model_.setTable(collectives_table(shown, false));
   arrivals_->setFigure([this](double width, double height, const FigureInk& ink) {

@@ -252,6 +252,18 @@ TEST(Ranks, TimesOfAStepAddUp) {
   EXPECT_NEAR(report.wait_us, 7 * 301 / 8.0, 2);
 }
 
+// The page shows one statistic: the transfer of a mean call, and the bandwidth of the same call.
+TEST(Ranks, BandwidthIsOfTheMeanTransfer) {
+  RankReport report = rank_report(MadeRanks{.ranks = 2, .steps = 40, .late_rank = -1}.joined());
+  ASSERT_EQ(report.collectives.size(), 1u);
+  const CollectiveRow& row = report.collectives[0];
+  const double us = row.transfer / row.count;  // of a call
+  EXPECT_NEAR(row.bus_gb_s, static_cast<double>(row.bytes) / us * 1e-3, 0.01 * row.bus_gb_s) << "two ranks send each byte once";
+  report.median_step_us = report.step_us, report.straggler = {.rank = 1, .late_us = 1, .every = 1, .cost_us = 500, .share = 0.3, .of_median = true};
+  report.ranks[1].late = 620;
+  EXPECT_TRUE(straggler_text(report).ends_with("comes 620.0 µs late on average")) << straggler_text(report);
+}
+
 TEST(Ranks, NameAKernelWithoutItsArguments) {
   MadeRanks made;
   for (const auto& [kernel, name] : {std::pair{"ws::(anonymous namespace)::all_reduce(ws::(anonymous namespace)::Peer)", "ws::all_reduce"},

@@ -431,6 +431,47 @@ size_t Editor::rank_on_time(int rank, Timing& timing) const {
   return changed;
 }
 
+namespace {
+
+// Times before and after an edit that belong together. Between two of them, time passes evenly.
+class TimeMap {
+ public:
+  void add(TimeNs before, TimeNs after) { points_.emplace_back(before, after); }
+  void sort() {
+    std::ranges::sort(points_);
+    std::vector<std::pair<TimeNs, TimeNs>> rising;
+    for (const auto& point : points_)
+      if (rising.empty() || (point.first > rising.back().first && point.second >= rising.back().second)) rising.push_back(point);
+    points_ = std::move(rising);
+  }
+  TimeNs after(TimeNs before) const {
+    const auto next = std::ranges::upper_bound(points_, before, {}, [](const auto& point) { return point.first; });
+    if (points_.empty()) return before;
+    if (next == points_.begin()) return next->second - (next->first - before);
+    const auto last = next - 1;
+    if (next == points_.end()) return last->second + (before - last->first);
+    const double share = static_cast<double>(before - last->first) / static_cast<double>(next->first - last->first);
+    return last->second + std::llround(share * static_cast<double>(next->second - last->second));
+  }
+
+ private:
+  std::vector<std::pair<TimeNs, TimeNs>> points_;
+};
+
+}  // namespace
+
+void fit_between_meetings(const CauseGraph& graph, int rank, const std::vector<TimeNs>& before, std::vector<TimeNs>& times) {
+  TimeMap map;
+  const auto of_rank = [&](uint32_t node) { return graph.nodes[node].rank == rank && graph.nodes[node].kind != NodeKind::Meeting; };
+  for (uint32_t node = 0; node < graph.nodes.size(); ++node)
+    for (uint32_t e = graph.first_edge[end_of(node)]; of_rank(node) && e < graph.first_edge[end_of(node) + 1]; ++e)
+      if (graph.edges[e].kind == EdgeKind::Transfer) map.add(before[graph.edges[e].from], times[graph.edges[e].from]), map.add(before[end_of(node)], times[end_of(node)]);
+  map.sort();
+  for (uint32_t node = 0; node < graph.nodes.size(); ++node)
+    for (const EventId event : {start_of(node), end_of(node)})
+      if (of_rank(node)) times[event] = map.after(before[event]);
+}
+
 // Each of n ranks in a ring sends (n - 1) / n of the bytes, so transfers grow with this share. A rank alone has none. The last rank
 // to arrive comes as late as now.
 size_t Editor::other_ranks(int count, Timing& timing) const {

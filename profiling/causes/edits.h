@@ -80,4 +80,8 @@ class Editor {
   std::vector<uint32_t> next_in_row_;       // by node; itself at the end
 };
 
+// Work of a rank on time takes no time. A picture shows it as short as it must be: it keeps its order and shares, and fills the
+// time between the meetings of the ranks. `before`: the replay without edits. `times`: the replay with them; gets the new times.
+void fit_between_meetings(const CauseGraph& graph, int rank, const std::vector<TimeNs>& before, std::vector<TimeNs>& times);
+
 }  // namespace ws::prof

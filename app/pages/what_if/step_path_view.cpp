@@ -14,9 +14,14 @@ namespace ws::app {
 namespace {
 
 constexpr double kLeft = 116, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 13, kMostRow = 72, kBarSpace = 6, kSpace = 10;
-constexpr double kFaint = 0.28, kExample = 0.45;
+constexpr double kFaint = 0.45, kExample = 0.8;
 constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
 constexpr int kFewestLetters = 6;
+
+QString where_text(const PathPicture::Bar& bar) {
+  if (bar.made_to_fit) return QObject::tr("Drawn as short as it must be, so that no other rank waits for it.");
+  return bar.on_path ? QObject::tr("On the critical path.") : QObject::tr("Off the path: it could end %1 later.").arg(step_time_text(bar.slack_us));
+}
 
 // Empty if too few letters fit to know the name by.
 QString name_in(const QFontMetrics& metrics, const QString& name, double width) {
@@ -139,8 +144,7 @@ bool StepPathView::event(QEvent* event) {
   const auto* help = static_cast<QHelpEvent*>(event);
   const PathPicture::Bar* bar = barAt(help->pos());
   setToolTip(!bar ? QString()
-                  : tr("%1: %2. %3").arg(bar->name, step_time_text(bar->end - bar->begin),
-                                         bar->on_path ? tr("On the critical path.") : tr("Off the path: it could end %1 later.").arg(step_time_text(bar->slack_us))));
+                  : tr("%1: %2. %3").arg(bar->name, step_time_text(bar->end - bar->begin), where_text(*bar)));
   return QWidget::event(event);
 }
 

@@ -18,6 +18,7 @@ struct PathPicture {
     double slack_us = 0;
     bool on_path = false;
     bool waits_for_data = false;
+    bool made_to_fit = false;  // of a rank that an edit puts on time
   };
   struct Row {
     QString name;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
@@ -49,10 +50,24 @@ QString row_name(const prof::Track& track, bool several_ranks) {
 using RowKey = std::pair<bool, uint32_t>;  // the host's above the GPU's
 using Rows = std::map<RowKey, PathPicture::Row>;
 
-Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<uint32_t>& nodes, const prof::Timing& timing, double length_us) {
+// A collective is on the path with its transfer.
+bool on_path(const prof::CauseGraph& graph, const prof::CriticalPath& path, uint32_t node) {
+  bool transfers = false;
+  for (uint32_t e = graph.first_edge[prof::end_of(node)]; e < graph.first_edge[prof::end_of(node) + 1]; ++e)
+    transfers = transfers || (graph.edges[e].kind == prof::EdgeKind::Transfer && path.edge_ns[e] > 0);
+  return transfers || path.node_ns[node] > 0;
+}
+
+// A replay: its path, and the times at which its nodes are drawn.
+struct Replayed {
+  prof::CriticalPath path;
+  std::vector<prof::TimeNs> times;
+  std::set<int> on_time;  // ranks whose work is made to fit
+};
+
+Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<uint32_t>& nodes, const Replayed& replayed, double length_us) {
   const prof::CauseGraph& graph = causes.graph;
-  const std::vector<prof::TimeNs> times = prof::replay(graph, timing);
-  const prof::CriticalPath path = prof::critical_path(graph, timing, times);
+  const auto& [path, times, on_time] = replayed;
   const auto extent = [&](bool host_too) {
     prof::TimeRange range{prof::kAlways, -prof::kAlways};
     for (const uint32_t node : nodes)
@@ -76,10 +91,30 @@ Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std
     const prof::Track& track = trace.tracks()[n.track];
     if (row.name.isEmpty()) row.name = row_name(track, several);
     const double from = std::max(0.0, static_cast<double>(begin - first) * 1e-3), to = static_cast<double>(std::min(end, last) - first) * 1e-3;
-    row.bars.push_back({from, to, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, path.node_ns[node] > 0,
-                        prof::cause_of_node(n).cause == prof::PathCause::WaitsForData});
+    row.bars.push_back({from, to, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, on_path(graph, path, node),
+                        prof::cause_of_node(n).cause == prof::PathCause::WaitsForData, on_time.contains(n.rank)});
   }
   return rows;
+}
+
+Replayed replayed_as_measured(const prof::CauseGraph& graph) {
+  const prof::Timing timing = prof::measured_timing(graph);
+  std::vector<prof::TimeNs> times = prof::replay(graph, timing);
+  prof::CriticalPath path = prof::critical_path(graph, timing, times);
+  return {std::move(path), std::move(times), {}};
+}
+
+// A rank on time has its work, in the time that the other ranks leave for it.
+Replayed replayed_with(const std::vector<prof::Edit>& edits, const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::TimeNs>& measured) {
+  const prof::Editor editor(causes, trace);
+  prof::Timing timing = prof::measured_timing(causes.graph);
+  for (const prof::Edit& edit : edits) editor.apply(edit, timing);
+  std::vector<prof::TimeNs> times = prof::replay(causes.graph, timing);
+  prof::CriticalPath path = prof::critical_path(causes.graph, timing, times);
+  std::set<int> on_time;
+  for (const prof::Edit& edit : edits)
+    if (edit.kind == prof::EditKind::RankOnTime && on_time.insert(edit.rank).second) prof::fit_between_meetings(causes.graph, edit.rank, measured, times);
+  return {std::move(path), std::move(times), std::move(on_time)};
 }
 
 // The busiest rows of all steps.
@@ -124,13 +159,9 @@ std::vector<PathPicture> with_same_rows(const std::vector<Rows>& steps) {
 
 std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const prof::WhatIf& result) {
   const std::vector<uint32_t> nodes = nodes_of_a_step(causes, result.measured_us.value);
-  prof::Timing timing = prof::measured_timing(causes.graph);
-  std::vector<Rows> steps{rows_of(causes, trace, nodes, timing, result.measured_us.value)};
-  if (!edits.empty()) {
-    const prof::Editor editor(causes, trace);
-    for (const prof::Edit& edit : edits) editor.apply(edit, timing);
-    steps.push_back(rows_of(causes, trace, nodes, timing, result.predicted_us.value));
-  }
+  const Replayed measured = replayed_as_measured(causes.graph);
+  std::vector<Rows> steps{rows_of(causes, trace, nodes, measured, result.measured_us.value)};
+  if (!edits.empty()) steps.push_back(rows_of(causes, trace, nodes, replayed_with(edits, causes, trace, measured.times), result.predicted_us.value));
   std::vector<PathPicture> pictures = with_same_rows(steps);
   pictures[0].title = QObject::tr("measured"), pictures[0].length_us = result.measured_us.value;
   pictures[0].note = QObject::tr("%1 a step").arg(step_time_text(result.measured_us.value));

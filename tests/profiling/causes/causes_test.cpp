@@ -440,6 +440,38 @@ TEST(Ranks, ALateRankIsWaitedFor) {
   EXPECT_THAT(failure_of([&] { editor.apply(parse_edits("rank 7 on time")[0], timing); }), HasSubstr("nothing that this edit could change"));
 }
 
+// A picture shows the work of a rank that is on time: as much as there is time for, in its order.
+TEST(Ranks, WorkOfARankOnTimeFitsBetweenTheMeetings) {
+  MadeRanks made;
+  made.ranks = 2, made.steps = 30, made.late_rank = 1, made.late = 0, made.usually_late = 400'000;
+  RunData run;
+  run.trace = made.joined();
+  const StepCauses causes = step_causes(run);
+  const CauseGraph& graph = causes.graph;
+  Timing timing = measured_timing(graph);
+  const std::vector<TimeNs> before = replay(graph, timing);
+  Editor(causes, run.trace).apply(parse_edits("rank 1 on time")[0], timing);
+  const std::vector<TimeNs> replayed = replay(graph, timing);
+  std::vector<TimeNs> fitted = replayed;
+  fit_between_meetings(graph, 1, before, fitted);
+  int64_t work = 0;
+  for (uint32_t node = 0; node < graph.nodes.size(); ++node) {
+    const CauseNode& n = graph.nodes[node];
+    if (n.rank != 1) {
+      EXPECT_EQ(fitted[end_of(node)], replayed[end_of(node)]) << "other ranks and meetings stay";
+      continue;
+    }
+    EXPECT_LE(fitted[start_of(node)], fitted[end_of(node)]);
+    if (n.meaning != Meaning::Communication) work += fitted[end_of(node)] - fitted[start_of(node)];
+    for (uint32_t e = graph.first_edge[end_of(node)]; e < graph.first_edge[end_of(node) + 1]; ++e)
+      if (graph.edges[e].kind == EdgeKind::Transfer) {
+        EXPECT_LE(fitted[start_of(node)], fitted[graph.edges[e].from]) << "no other rank waits for it";
+        EXPECT_EQ(fitted[end_of(node)], replayed[end_of(node)]);
+      }
+  }
+  EXPECT_GT(work, int64_t{15} * MadeRanks::kForward) << "of about 30 steps";
+}
+
 // 4 ranks send 3/4 of the bytes each, 16 ranks 15/16.
 TEST(Ranks, AnotherNumberOfRanksTransfersAnotherShare) {
   const auto made_with = [](TimeNs bucket) {

@@ -24,7 +24,7 @@ std::string remedies_text(const prof::RunData& run) {
   const std::vector<app::Insight> can = app::remedies(all.found, all.facts.step_us);
   if (can.empty()) return {};
   const std::string note = app::predictions_note(can);
-  return "\nWhat would help most now, the advice of stats --by cause:\n" + to_text(app::remedy_table(can, all.facts.step_us)) + (note.empty() ? "" : wrapped(note, 0, 0) + "\n");
+  return "\nAdvice, more in stats --by cause:\n" + to_text(app::remedy_table(can, all.facts.step_us)) + (note.empty() ? "" : wrapped(note, 0, 0) + "\n");
 }
 
 int what_if(const WhatIfArguments& a) {
@@ -36,8 +36,8 @@ int what_if(const WhatIfArguments& a) {
     std::printf("%s\n", prof::to_json(result).c_str());
     return kDone;
   }
-  const std::string proofs = edits.empty() ? "" : "\nProofs: " + app::proved_predictions().quote(app::kind_of_edits(a.edits)) + ".\n";
-  print_table(prof::to_text(result, remedies_text(run)) + proofs);
+  const std::string doubts = edits.empty() ? "" : "\n" + wrapped(app::proved_predictions().quote(result.saves_us, result.predicted_us.value, app::kind_of_edits(a.edits)), 0, 0) + "\n";
+  print_table(prof::to_text(result, remedies_text(run)) + doubts);
   return kDone;
 }
 
@@ -45,10 +45,10 @@ int what_if(const WhatIfArguments& a) {
 
 Run add_what_if(CLI::App& program) {
   auto arguments = std::make_shared<WhatIfArguments>();
-  CLI::App& command = *program.add_subcommand("whatif", "predict the time of a step after changes to it, and what would help most");
+  CLI::App& command = *program.add_subcommand("whatif", "predict the time of a step after changes to it, and give advice");
   add_limit(command);
   command.add_option("FILE", arguments->file, "a run file or another tool's trace; a folder of traces is one run of all ranks")->required();
-  command.add_option("EDITS", arguments->edits, "changes, separated by semicolons; without any, only what would help most");
+  command.add_option("EDITS", arguments->edits, "changes, separated by semicolons; without any, only the advice and the parts of the step");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(wrapped(std::string("An edit is one of: ") + prof::kEditForms +
                              ". NAME is an op, a module, a line or a cause, as the tables name them; op, module, line or cause before it says "

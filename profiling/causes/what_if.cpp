@@ -163,7 +163,7 @@ class Prediction {
       editor_.make_free(*group, changed);
       const std::optional<int> rank = busiest_rank(*group, timing);
       const double work = work_us(*group, timing, rank), all_ns = now_ns(*group, timing, rank);
-      rows.push_back({group->kind, group->name, group->meaning, work, all_ns > 0 ? ns / all_ns * work : 0, now - step_us(changed)});
+      rows.push_back({group->kind, group->name, group->meaning, work, all_ns > 0 ? ns / all_ns * work : 0, now - step_us(changed), rank.value_or(-1)});
     }
     std::ranges::stable_sort(rows, std::ranges::greater{}, &HelpRow::gain_us);
     std::ranges::stable_sort(shares, std::ranges::greater{}, &PathShare::path_us);

@@ -31,12 +31,15 @@ struct HelpRow {
   double now_us = 0;    // in the median step, on the rank that has most of it
   double path_us = 0;   // of it on the critical path
   double gain_us = 0;   // what a step saves if this is free
+  int rank = -1;        // that has most of it; -1: one rank
   double slope() const { return now_us > 0 ? path_us / now_us : 0; }  // what 1 µs less saves
   bool saves_more_than_work() const { return gain_us > 1.1 * now_us; }
+  bool only_waits() const { return now_us < 0.05 && gain_us >= 0.05; }  // "0.0 µs" in most steps
 };
 inline constexpr const char* kIfFree = "If a part took no time, a step would save";  // the title of such rows
 inline constexpr const char* kSavesMore =
     "A step can save more than the work takes: what follows begins earlier and waits less, and steps differ.";
+inline constexpr const char* kOnlyWaits = "A part without a figure for its own work only waits in most steps.";
 
 struct WhatIf {
   Interval measured_us, predicted_us;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/text.h"
@@ -37,9 +38,13 @@ std::string path_text(const std::string& title, const std::vector<PathShare>& pa
 std::string rows_text(const std::string& title, const std::vector<HelpRow>& rows) {
   if (rows.empty()) return {};
   std::string text = "\n" + title + "\nsaved if free µs   1 µs less saves     work µs  kind    what\n";
-  for (size_t i = 0; i < std::min(kShownRows, rows.size()); ++i)
-    text += formatted("{:>16.2f} {:>17.2f} {:>11.2f}  {:<7} {}\n", rows[i].gain_us, rows[i].slope(), rows[i].now_us, group_kind_name(rows[i].kind), shortened(rows[i].name, kNameLetters));
-  if (std::ranges::any_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(std::min(kShownRows, rows.size())), &HelpRow::saves_more_than_work)) text += std::string(kSavesMore) + "\n";
+  const std::span shown(rows.data(), std::min(kShownRows, rows.size()));
+  for (const HelpRow& row : shown)
+    text += formatted("{:>16.2f} {:>17.2f} {:>11}  {:<7} {}{}\n", row.gain_us, row.slope(), row.only_waits() ? "–" : fixed(row.now_us, 2), group_kind_name(row.kind), shortened(row.name, kNameLetters),
+                      row.rank >= 0 ? ", rank " + std::to_string(row.rank) : "");
+  if (std::ranges::any_of(shown, &HelpRow::saves_more_than_work)) text += std::string(kSavesMore) + "\n";
+  if (std::ranges::any_of(shown, &HelpRow::only_waits)) text += std::string(kOnlyWaits) + "\n";
+  if (shown[0].rank >= 0) text += "The work is of a step of the rank that has most of it.\n";
   return text;
 }
 

@@ -99,9 +99,10 @@ Now now_of(const Insight& insight) {
   return {sum_of(insight.gpu_waits), names_of(insight.gpu_waits) + (insight.gpu_waits.size() > 1 ? " take in the split" : " takes in the split")};
 }
 
-std::string number_text(const Interval& us) {
-  if (us.value < us.half_width) return "< " + fixed(us.value + us.half_width, 1);
-  const auto text = [&us](double value) { return us.value < 1000 && us.half_width < 100 ? fixed(value, 1) : count_text(std::round(value)); };
+std::string number_text(const Interval& us, const StepUnit& unit) {
+  if (us.value < us.half_width) return "< " + unit.text(us.value + us.half_width);
+  const bool whole = !unit.ms && (us.value >= 1000 || us.half_width >= 100);
+  const auto text = [&](double value) { return whole ? count_text(std::round(value)) : unit.text(value); };
   return text(us.value) + (us.half_width > 0 ? " ± " + text(us.half_width) : "");
 }
 
@@ -173,10 +174,7 @@ std::string predictions_note(const std::vector<Insight>& insights) {
     kinds.insert(insight.saves_us.known() ? kind_of_edits(insight.edits) : "choices");  // a rule predicts these without a replay
   }
   if (savings == 0) return {};
-  std::string quote = proved_predictions().quote(kinds);
-  if (!noise) quote[0] = static_cast<char>(std::toupper(quote[0]));
-  return (savings > 1 ? "Each saving is predicted alone, and savings may overlap. " : "The saving is predicted. ") +
-         std::string(noise ? "± shows how much the steps of this recording differ; " : "") + quote + ".";
+  return (savings > 1 ? "Each saving is predicted alone, and savings may overlap. " : "The saving is predicted. ") + with_noise(noise, proved_predictions().quote(kinds)) + ".";
 }
 
 std::string action_of(const Insight& insight) {
@@ -195,22 +193,31 @@ std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_
   return can;
 }
 
+std::string StepUnit::text(double us) const { return ms ? fixed(us / 1000, 2) : fixed(us, 1); }
+
+Table::Cell StepUnit::cell(double us) const {
+  Table::Cell cell(us);
+  cell.text = text(us);
+  return cell;
+}
+
 Table remedy_table(const std::vector<Insight>& remedies, double step_us) {
   using Kind = Table::Kind;
+  const StepUnit unit(step_us);
   Table table;
-  table.columns = {{.key = "action", .name = "what to do", .kind = Kind::Text, .tip = "The advice of the page Insights says why and how."},
-                   {.key = "now_us", .name = "waits now", .unit = "µs", .kind = Kind::Time, .width = 13, .tip = "What waits for it in a median step now: the GPU, as parts of the split say, or the host at a line."},
-                   {.key = "saves_us", .name = "a step saves", .unit = "µs", .kind = Kind::Time, .width = 20, .tip = "Each alone; ± shows how much the steps of this recording differ."},
+  table.columns = {{.key = "action", .name = "what to do", .kind = Kind::Text, .tip = "The page Advice says why and how."},
+                   {.key = "now_us", .name = "waits now", .unit = unit.name(), .kind = Kind::Time, .width = 13, .tip = "What waits for it in a median step now: the GPU, as parts of the split say, or the host at a line."},
+                   {.key = "saves_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .width = 20, .tip = "Each alone; ± shows how much the steps of this recording differ."},
                    {.key = "", .name = "what to do", .kind = Kind::Text, .width = 1}};
   for (const Insight& one : remedies) {
     const double now = one.host_waits_us > 0 ? one.host_waits_us : sum_of(one.gpu_waits), saves = saving_us(one, step_us);
-    Table::Cell saving = saves > 0 ? Table::Cell(saves) : Table::Cell();
-    if (one.saves_us.known()) saving.text = number_text(one.saves_us);
-    else if (one.at_most_us > 0) saving.text = "≤ " + fixed(one.at_most_us, 1);
+    Table::Cell saving = saves > 0 ? unit.cell(saves) : Table::Cell();
+    if (one.saves_us.known()) saving.text = number_text(one.saves_us, unit);
+    else if (one.at_most_us > 0) saving.text = "≤ " + unit.text(one.at_most_us);
     const std::string action = action_of(one);
     Table::Cell what(action);
     what.tip = one.headline;
-    table.rows.push_back({{what, now > 0 ? Table::Cell(now) : Table::Cell(), saving, action + (one.edits.empty() ? "" : "  (" + one.edits + ")")}});
+    table.rows.push_back({{what, now > 0 ? unit.cell(now) : Table::Cell(), saving, action + (one.edits.empty() ? "" : "  (" + one.edits + ")")}});
   }
   return table;
 }

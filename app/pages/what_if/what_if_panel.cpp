@@ -72,14 +72,22 @@ QString list_name(prof::GroupKind kind) {
   return QObject::tr("By op");
 }
 
-Table parts_table(const std::vector<prof::HelpRow>& rows) {
+// `step_us`: chooses the unit.
+Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us) {
   Table table;
   using Kind = Table::Kind;
+  const StepUnit unit(step_us);
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "what the step does"},
-                   {.key = "now_us", .name = "own time", .unit = "µs", .kind = Kind::Time, .tip = "its work in the median one of the replayed steps, without waits, on the rank that has most of it; threads together. The split counts other steps, and only what no other work hides."},
+                   {.key = "now_us", .name = "own time", .unit = unit.name(), .kind = Kind::Time, .tip = "its work in the median one of the replayed steps, without waits; threads together. The split counts other steps, and only what no other work hides."},
                    {.key = "one_us_less_saves", .name = "1 µs less saves", .decimals = 2, .tip = "what a step saves for each µs that this takes less: 1 on the critical path, 0 beside it"},
-                   {.key = "saved_if_free_us", .name = "a step saves", .unit = "µs", .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore}};
-  for (const prof::HelpRow& row : rows) table.rows.push_back({{row.name, row.now_us, row.slope(), row.gain_us}});
+                   {.key = "saved_if_free_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore}};
+  const bool ranks = std::ranges::any_of(rows, [](const prof::HelpRow& row) { return row.rank >= 0; });
+  if (ranks) table.columns.push_back({.key = "rank", .name = "rank", .kind = Kind::Count, .tip = "the rank that has most of it: the own time is of this rank"});
+  for (const prof::HelpRow& row : rows) {
+    Table::Row cells{{row.name, row.only_waits() ? Table::Cell() : unit.cell(row.now_us), row.slope(), unit.cell(row.gain_us)}};
+    if (ranks) cells.cells.push_back(row.only_waits() ? Table::Cell() : Table::Cell(row.rank));
+    table.rows.push_back(std::move(cells));
+  }
   return table;
 }
 
@@ -173,8 +181,8 @@ QLabel* put_with_note(Pane* pane, QTableView* table) {
 }  // namespace
 
 QWidget* WhatIfPanel::buildHelp() {
-  help_pane_ = new Pane(tr("What would help most"), this);
-  help_table_ = table_view(help_pane_, help_model_, help_sorter_, tr("What would help most"));
+  help_pane_ = new Pane(tr("Advice"), this);
+  help_table_ = table_view(help_pane_, help_model_, help_sorter_, tr("Advice"));
   help_table_->viewport()->installEventFilter(this);
   help_note_ = put_with_note(help_pane_, help_table_);
   connect(help_table_, &QTableView::activated, this, [this](const QModelIndex& index) { addRemedy(help_sorter_.mapToSource(index).row()); });
@@ -274,6 +282,8 @@ QString relation_of(const std::vector<Insight>& remedies, const std::string& edi
   return relation.empty() ? QString() : QObject::tr("It saves %1.").arg(text(relation));
 }
 
+bool made_to_fit(const PathPicture::Row& row) { return std::ranges::any_of(row.bars, &PathPicture::Bar::made_to_fit); }
+
 // The noise stands once, at the saving.
 QString change_of(const prof::WhatIf& then) {
   const double before = then.measured_us.value, after = then.predicted_us.value;
@@ -350,7 +360,7 @@ bool WhatIfPanel::addEdit(const QString& edit) {
 
 void WhatIfPanel::addRemedy(int row) {
   const Insight& chosen = remedies_[static_cast<size_t>(row)];
-  if (chosen.edits.empty()) return emit said(tr("No edit of the replay does this. The page Insights says how to try it."), false);
+  if (chosen.edits.empty()) return emit said(tr("No edit of the replay does this. The page Advice says how to try it."), false);
   addEdit(text(chosen.edits));
 }
 
@@ -389,6 +399,8 @@ void WhatIfPanel::fill() {
   QStringList notes;
   if (!relation_.isEmpty()) notes << relation_;
   notes << tr("Filled: on the [critical path], which decides how long a step takes. %1 % of it is “%2”.").arg(share, 0, 'f', 0).arg(cause);
+  const auto& pictures = view_->pictures();
+  if (!pictures.empty() && std::ranges::any_of(pictures.back().rows, made_to_fit)) notes << tr("A rank on time is drawn with work as short as it must be.");
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("For %1 of a step, the records do not show what the GPU waits for.").arg(step_time_text(r.unexplained_us));
   for (const std::string& warning : r.warnings) notes << text(warning);
   body_->showResult(headline_ + QStringLiteral("."), notes.join('\n'));
@@ -446,22 +458,20 @@ void WhatIfPanel::fillTables() {
   help_note_->setText(text(predictions_note(remedies_)));
   if (result_ && remedies_.empty()) help_note_->setText(tr("No advice makes this step shorter."));
   help_note_->setVisible(!help_note_->text().isEmpty());
-  help_pane_->setTitle(tr("What would help most"), tr("the advice of Insights · double-click: add as an edit"), tr("the advice of Insights"));
+  help_pane_->setTitle(tr("Advice"), tr("as on the page Advice · double-click: add as an edit"), tr("double-click: add as an edit"));
   const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);
-  parts_model_.setTable(result_ ? parts_table(rows) : Table{});
+  parts_model_.setTable(result_ ? parts_table(rows, result_->measured_us.value) : Table{});
   kind_button_->setText(list_name(kind_));
   for (int i = 0; const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
     kind_button_->menu()->actions()[i++]->setEnabled(!rows_of(result_, kind).empty());
   const bool more = std::ranges::any_of(rows, &prof::HelpRow::saves_more_than_work);
+  const bool waits = std::ranges::any_of(rows, &prof::HelpRow::only_waits);
   const auto calls = std::ranges::find_if(remedies_, [](const Insight& one) { return one.calls_us > 0; });
-  parts_note_->setText(tr("A limit: often nobody can do it. The own time is of the replayed steps, the split of the typical ones.") + (more ? tr(" A step can save more than the own time: what follows begins earlier.") : QString()) +
+  parts_note_->setText(tr("A limit: often nobody can do it. The own time is of a replayed step, the split of the typical ones.") + (more ? tr(" A step can save more than the own time: what follows begins earlier.") : QString()) +
+                       (waits ? " " + text(prof::kOnlyWaits) : QString()) +
                        (calls == remedies_.end() || kind_ != prof::GroupKind::Cause ? QString() : tr(" %1.").arg(text(calls_text(*calls)))));
   parts_note_->setVisible(!rows.empty());
-  const bool ranks = run_ && prof::several_ranks(run_->trace);
-  QStringList notes;
-  if (result_ && !result_->edits.empty()) notes << tr("after the edits");
-  if (ranks) notes << tr("own time: of the rank with most");
-  parts_pane_->setTitle(tr("If a part took no time"), notes.join(QStringLiteral(" · ")));
+  parts_pane_->setTitle(tr("If a part took no time"), result_ && !result_->edits.empty() ? tr("after the edits") : QString());
   fitTables();
 }
 
@@ -509,7 +519,7 @@ void WhatIfPanel::readProofs() {
 // Without edits, the note of the advice says it.
 void WhatIfPanel::fillQuote() {
   const bool any = result_ && !edits_.isEmpty();
-  quote_->setText(any ? with_capital(text(proved_.quote(kind_of_edits(edits_.join("; ").toStdString())))) + QStringLiteral(".") : QString());
+  quote_->setText(any ? text(proved_.quote(result_->saves_us, result_->predicted_us.value, kind_of_edits(edits_.join("; ").toStdString()))) : QString());
   quote_->setVisible(any);
 }
 

@@ -1,4 +1,4 @@
-// The page about what a step would take if …: edits, both steps with their critical paths, what would help most, what a step would
+// The page about what a step would take if …: edits, both steps with their critical paths, the advice, what a step would
 // save if a part took no time, and proofs.
 #pragma once
 #include <QPointer>

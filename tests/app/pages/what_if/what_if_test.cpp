@@ -13,6 +13,7 @@
 #include "app/pages/what_if/what_if_panel.h"
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/window_tests.h"
+#include "profiling/base/text.h"
 #include "tests/profiling/causes/made_program.h"
 
 using namespace ws;
@@ -114,7 +115,12 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   QTRY_VERIFY(workspace.shownRun() && workspace.shownRun()->path.endsWith("gpt-2-ranks.wsrun") && workspace.shownRun()->loaded);
   panel.setRun(workspace.shownRun());
   QVERIFY(std::ranges::all_of(panel.result()->rows, [&](const auto& row) { return row.now_us <= panel.result()->measured_us.value; }));
-  QVERIFY(std::ranges::any_of(panel.findChildren<QLabel*>(), [](const QLabel* label) { return label->text().contains("own time: of the rank with most"); }));
+  QVERIFY(std::ranges::all_of(panel.result()->rows, [](const auto& row) { return row.rank == 0 || row.rank == 1; }));
+  const QList<QTableView*> tables = panel.findChildren<QTableView*>();
+  const auto parts = std::ranges::find_if(tables, [](const QTableView* table) { return table->model()->headerData(0, Qt::Horizontal).toString() == "what"; });
+  QVERIFY(parts != tables.end());
+  QCOMPARE((*parts)->model()->headerData(4, Qt::Horizontal).toString(), QString("rank"));
+  QCOMPARE((*parts)->model()->headerData(1, Qt::Horizontal).toString(), QString("own time, ms"));
   QCOMPARE(panel.view()->pictures().size(), size_t{2});
   QStringList rows[2];  // the same in both steps, and each named once
   for (size_t i = 0; i < 2; ++i)
@@ -124,6 +130,14 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
       for (const PathPicture::Bar& bar : row.bars) QVERIFY(bar.end <= panel.view()->pictures()[i].length_us + 0.01);
     }
   QCOMPARE(rows[1], rows[0]);
+  // A rank that is on time still has its work.
+  QVERIFY(panel.addEdit("rank 1 on time"));
+  for (const PathPicture& picture : panel.view()->pictures())
+    for (const PathPicture::Row& row : picture.rows) {
+      if (!row.name.startsWith("1: ")) continue;
+      const auto works = std::ranges::any_of(row.bars, [](const PathPicture::Bar& bar) { return bar.meaning == prof::Meaning::Matrix && bar.end - bar.begin > 1; });
+      QVERIFY2(works || !row.name.contains("stream 7"), qPrintable(picture.title + ": " + row.name));
+    }
 }
 
 void WhatIfTest::aWrongEditIsRefusedAndChangesNothing() {
@@ -169,7 +183,7 @@ void WhatIfTest::aRowOfTheTableBecomesAnEdit() {
   QVERIFY(std::abs(shown.panel.result()->saves_us.value - shown.panel.remedies()[0].saves_us.value) < 1e-6);
 }
 
-// The page Insights has a card for each row, with the same saving.
+// The page Advice has a card for each row, with the same saving.
 void WhatIfTest::whatWouldHelpMostIsTheAdvice() {
   auto window = open();
   for (const char* name : {"mnist-direct", "pytorch-gpt-2-ranks"}) {
@@ -235,7 +249,9 @@ void WhatIfTest::theErrorsOfProofsAreQuoted() {
   keep(proof, proofs_file());
   ShownWhatIf shown;
   QVERIFY(shown.panel.addEdit("no sync"));
-  QVERIFY2(shown.panel.quoteLabel()->text().startsWith("Such predictions were off by 3.0 % at the median (1 proof on this machine)"), qPrintable(shown.panel.quoteLabel()->text()));
+  const double off_us = 0.03 * shown.panel.result()->predicted_us.value;
+  const QString doubt = QString("such predicted steps were off by 3.0 % at the median, here %1 (1 proof on this machine).").arg(QString::fromStdString(time_text(off_us)));
+  QVERIFY2(shown.panel.quoteLabel()->text().startsWith("Saves ") && shown.panel.quoteLabel()->text().endsWith(doubt), qPrintable(shown.panel.quoteLabel()->text()));
   QCOMPARE(shown.panel.proofs()->kinds().rowCount(), 1);
   const Plot* plot = shown.panel.proofs()->plot();
   const QPointF point(plot->xAxis->coordToPixel(103), plot->yAxis->coordToPixel(100));

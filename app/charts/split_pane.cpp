@@ -33,7 +33,7 @@ constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Los
                               Meaning::Communication, Meaning::Copy,   Meaning::Allocation, Meaning::Sync,
                               Meaning::Launch, Meaning::Other,  Meaning::Idle};
 
-QString row_name(Meaning m) { return m == Meaning::Idle ? QObject::tr("launch gaps, idle") : ws::app::meaning_name(m); }
+bool hatched(Meaning m) { return m == Meaning::Idle || m == Meaning::Launch; }
 
 double part_of(const StepSplit& split, Meaning meaning, const QString& name = {}) {
   double sum = 0;
@@ -101,7 +101,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
   for (Meaning meaning : kOrder) {
     if (meaning == Meaning::Idle)
       for (SplitRow& row : named_rows(splits, unit)) table.rows.push_back(std::move(row));
-    SplitRow row{meaning, row_name(meaning), {}};
+    SplitRow row{meaning, ws::app::meaning_name(meaning), {}};
     for (const StepSplit* split : splits) row.us.push_back(part_of(*split, meaning) / unit);
     if (computes(meaning) && std::ranges::any_of(row.us, [](double us) { return us > 0; })) kernels.push_back(meaning);
     if (merged && computes(meaning) && !table.rows.empty()) {
@@ -112,7 +112,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
     table.rows.push_back(std::move(row));
   }
   // Kernels of one kind keep their name.
-  if (merged && kernels.size() == 1) table.rows.front().meaning = kernels[0], table.rows.front().name = row_name(kernels[0]);
+  if (merged && kernels.size() == 1) table.rows.front().meaning = kernels[0], table.rows.front().name = ws::app::meaning_name(kernels[0]);
   if (merged) merge_small(table);
   std::erase_if(table.rows, [](const SplitRow& row) {
     return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us <= 0; });
@@ -166,8 +166,7 @@ void SplitPane::refresh() {
   const QString steps = which.size() == 1 ? QString::fromStdString(*which.begin()) : tr("each run's steps");
   const QString note = which.empty() ? unit : tr("%1 · median of %2").arg(unit, steps);
   const StepSplit* const only = runs_.size() == 1 ? &runs_[0]->split : nullptr;
-  const int rank = only && several_ranks(runs_[0]->trace) ? prof::rank_of_steps(runs_[0]->trace) : -1;
-  const QString of_rank = rank < 0 ? QString() : tr(" · rank %1").arg(rank);
+  const QString of_rank = only && only->rank >= 0 ? tr(" · rank %1").arg(only->rank) : QString();
   setTitle(merged_ ? tr("Step split") : tr("Step time split"), only ? note + only->left_out + of_rank : note,
            only && only->short_launches ? tr("%1 in short launches").arg(note) : note);
   QStringList said;
@@ -255,7 +254,7 @@ double SplitPane::paintBars(QPainter& painter, double top) {
       draw_fill(painter, QRectF(x, top, width, bar), part_brush({row.meaning, row.kind}));
       const QString text = table_.text(row.us[i]);
       painter.setFont(ui_font(10.5, 500));
-      if (row.meaning != Meaning::Idle && bar > 12 && number_width(painter.font(), text) + 10 < width) {
+      if (!hatched(row.meaning) && bar > 12 && number_width(painter.font(), text) + 10 < width) {
         painter.setPen(theme().ink_on(part_colour({row.meaning, row.kind})));
         draw_number(painter, QRectF(x + 5, top, width, bar), Qt::AlignLeft | Qt::AlignVCenter, text);
       }

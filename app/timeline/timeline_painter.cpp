@@ -47,7 +47,7 @@ QString lane_numbers(const Run& run) {
   } else if (first_track(run.trace, TrackKind::Stream)) {
     if (const auto count = std::lround(split.kernels); count > 0) parts << QString(count == 1 ? "%1 kernel" : "%1 kernels").arg(count);
     if (const QString allocations = allocations_text(run, split.allocations); !allocations.isEmpty()) parts << allocations;
-    parts << "GPU busy " + fixed_text(split.busy * 100, 0) + " %";
+    parts << (split.rank < 0 ? QObject::tr("GPU busy") : QObject::tr("GPU of rank %1 busy").arg(split.rank)) + " " + fixed_text(split.busy * 100, 0) + " %";
   }
   const auto backward = [](const Op& op) { return op.phase == Phase::Backward; };
   if (run.plan && std::ranges::none_of(run.plan->plan.ops, backward)) parts << "backward is fused into loss and update";

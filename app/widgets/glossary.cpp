@@ -29,7 +29,7 @@ std::vector<Word> words_of(const QString& page) {
   return words;
 }
 
-// "Launch gaps, idle" and "launch gap" are the same.
+// "Launch gaps" and "launch gap" are the same.
 QString key_of(const QString& label) {
   QString key = label.section(',', 0, 0).section(" (", 0, 0).trimmed().toLower();
   if (key.endsWith('s') && !key.endsWith("ss")) key.chop(1);

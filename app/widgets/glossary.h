@@ -15,7 +15,7 @@ struct Word {
   QString name, meaning;
 };
 const std::vector<Word>& glossary();
-// The word that a label names: "launch gaps, idle" is the word "Launch gap". Null if the glossary has none.
+// The word that a label names: "launch gaps" is the word "Launch gap". Null if the glossary has none.
 const Word* word_of(const QString& label);
 QString word_tip(const Word& word);  // what hover shows, as HTML
 

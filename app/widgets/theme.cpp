@@ -351,7 +351,7 @@ void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill) {
   painter.drawRect(box.adjusted(.5, .5, -.5, -.5));
 }
 
-// Forward and backward are shades of computation; waiting for data is what one should see first.
+// Forward and backward are shades of computation; waiting for data is what one should see first. A launch gap is idle time.
 QColor part_colour(const prof::PartId& part) {
   constexpr double kForward = 0.75, kBackward = 0.4, kOther = 0.5, kRankWait = 0.35;
   const Theme& t = theme();
@@ -367,14 +367,15 @@ QColor part_colour(const prof::PartId& part) {
     case prof::PartKind::RankWait:
       return mixed(t.of(prof::Meaning::Communication), t.base, kRankWait);
     default:
-      return t.of(part.meaning);
+      return t.of(part.meaning == prof::Meaning::Launch ? prof::Meaning::Idle : part.meaning);
   }
 }
 
 QBrush part_brush(const prof::PartId& part) {
   if (part.kind == prof::PartKind::HostData) return theme().data_wait;
   const bool own = part.kind == prof::PartKind::HostForward || part.kind == prof::PartKind::HostBackward || part.kind == prof::PartKind::HostOther || part.kind == prof::PartKind::RankWait;
-  return own ? QBrush(part_colour(part)) : meaning_brush(part.meaning);
+  if (own) return {part_colour(part)};
+  return meaning_brush(part.meaning == prof::Meaning::Launch ? prof::Meaning::Idle : part.meaning);
 }
 
 QBrush meaning_brush(prof::Meaning meaning) {

@@ -77,7 +77,7 @@ inline constexpr QSize kBadgeBesideText{20, 16};
 // A fill with an edge that separates pale colours from the background.
 void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill);
 QBrush meaning_brush(prof::Meaning meaning);
-QBrush part_brush(const prof::PartId& part);  // as meaning_brush; what the host did has its own
+QBrush part_brush(const prof::PartId& part);  // as meaning_brush; gaps are hatched, and what the host did has its own
 QColor part_colour(const prof::PartId& part);  // for the ink on it
 QString meaning_name(prof::Meaning meaning);  // "matrix product"
 

@@ -80,7 +80,7 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     const QString steps = count_text(run->summary->steps);
     const bool counted = run->summary->steps > 0;  // else it is a trace that does not say how many
     // The time is of more than the steps: a training has its first steps and tests, a program loads and ends.
-    const QString whole = run->hasChoices()          ? tr(" · training took %1")
+    const QString whole = run->hasChoices()          ? tr(" · training took %1 with first steps and tests")
                           : run->command.isEmpty() ? tr(" · trace of %1")
                                                    : tr(" · program ran %1");
     if (counted) shortest_ = tr(" · %1 steps").arg(steps);
@@ -470,7 +470,10 @@ void TopBar::showFigures(const Run& run) {
   const QString peak = arena ? tr("peak reserved") : tr("peak used");
   memory_->setCaption(ranks > 1 ? tr("%1, %2 ranks").arg(peak).arg(ranks) : peak, false);
   memory_->setToolTip(arena ? tr("The memory block that the arena reserves for a step.") : tr("The most memory that blocks used at one time."));
+  const int rank = run.split.rank;
   gpu_busy_->setValue(fixed_text(run.split.busy * 100, 0), "%");
+  gpu_busy_->setCaption(rank < 0 ? tr("GPU busy") : tr("GPU busy, rank %1").arg(rank), false);
+  kernels_->setCaption(rank < 0 ? tr("kernels a step") : tr("kernels, rank %1").arg(rank), false);
   kernels_->setValue(count_text(std::lround(run.split.kernels)), {});
   const bool cost = prof::tracing_cost_seen(run.tracing_cost);
   cost_->setText(cost ? tr("tracing costs %1").arg(QString::fromStdString(prof::tracing_cost_text(run.tracing_cost))) : QString());

@@ -6,13 +6,9 @@ namespace ws::app {
 StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t steps) {
   StepSplit split;
   const double per_step = 1e-3 / static_cast<double>(steps);
-  prof::MeaningTimes sums = times;
-  // Waiting for the next launch and other waiting are one hatched part in the window.
-  sums[static_cast<size_t>(prof::Meaning::Idle)] += sums[static_cast<size_t>(prof::Meaning::Launch)];
-  sums[static_cast<size_t>(prof::Meaning::Launch)] = 0;
   for (size_t i = 0; i < prof::kMeanings; ++i)
-    if (sums[i] > 0)
-      split.parts.push_back({static_cast<prof::Meaning>(i), {}, static_cast<double>(sums[i]) * per_step});
+    if (times[i] > 0)
+      split.parts.push_back({static_cast<prof::Meaning>(i), {}, static_cast<double>(times[i]) * per_step});
   split.steps = steps, split.which = prof::which_steps({.count = steps});
   split.wall_us = static_cast<double>(wall) * per_step;
   return split;
@@ -37,7 +33,7 @@ StepSplit split_of(const prof::StepsOfRun& steps_of_run, const prof::SampleRange
   split.parts.insert(split.parts.end(), of_host.begin(), of_host.end());
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;
   split.busy = sample.busy_share(), split.left_out = QString::fromStdString(prof::left_out_text(sample));
-  split.short_launches = sample.longer_launch_us > 0;
+  split.short_launches = sample.longer_launch_us > 0, split.rank = sample.rank;
   return split;
 }
 

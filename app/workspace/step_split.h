@@ -25,6 +25,7 @@ struct StepSplit {
   QString left_out;  // ", 3 pauses left out", behind the number of steps; empty if there were none
   bool short_launches = false;  // longer ones are among what is left out
   double kernels = 0, allocations = 0, busy = 0;  // per step; busy: share of time that the GPU had work
+  int rank = -1;  // whose GPU this is; -1: the run has no ranks, or one
 };
 
 // The split of the median step of a range, without evaluations. `step_us`: the run's step time; 0: not known, then the median

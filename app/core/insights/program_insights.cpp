@@ -383,7 +383,7 @@ class Program {
                         : count_text(workers_) + " workers are not enough: give the DataLoader more";
     Insight found = insight("waits for data", "the step waits for data: " + how_long, where + workers + ", or prepare the data once.",
                             prof::Meaning::Idle, all, workers_ == 0 ? "load data in workers" : "give the DataLoader more workers", "loader ready");
-    found.waits_for_data = true;
+    found.part = prof::PartKind::HostData;
     return found;
   }
 

@@ -11,11 +11,16 @@ namespace {
 constexpr double kLateWorthALook = 0.02, kExposedWorthALook = 0.10;  // shares of a step
 
 // `us` and the step are of the median step if the report has it, and otherwise means.
-Insight of_step(const prof::RankReport& report, double us, bool of_median, Insight insight) {
+Insight of_communication(const prof::RankReport& report, double us, bool of_median, Insight insight) {
   insight.look_at = prof::Meaning::Communication;
   insight.cost_ns = us * 1e3 * static_cast<double>(report.steps.size());
   insight.of_median = of_median, insight.part_us = us, insight.step_us = of_median ? report.median_step_us : report.step_us;
   return insight;
+}
+
+Insight of_wait(const prof::RankReport& report, double us, bool of_median, Insight insight) {
+  insight.part = prof::PartKind::RankWait;
+  return of_communication(report, us, of_median, std::move(insight));
 }
 
 std::optional<Insight> late_rank(const prof::RankReport& report) {
@@ -24,7 +29,7 @@ std::optional<Insight> late_rank(const prof::RankReport& report) {
   const std::string before = report.straggler.computes > 0 ? "The GPU of " + rank + " has more work or a lower clock: compare the shapes of its batches and its kernels with another rank. "
                                                            : "Look at what " + rank + " does before: its host may load data, log or save. ";
   const std::string waits = waits_text(report);
-  Insight late = of_step(report, report.straggler.cost_us, report.straggler.of_median,
+  Insight late = of_wait(report, report.straggler.cost_us, report.straggler.of_median,
                       {"late rank", straggler_text(report),
                        (waits.empty() ? "The others wait for it in a collective." : waits) + " " + before + "The page Ranks shows each step."});
   late.action = (report.straggler.computes > 0 ? "less work for " : "less before a collective on ") + rank, late.edits = rank + " on time";
@@ -35,7 +40,7 @@ std::optional<Insight> exposed_transfers(const prof::RankReport& report) {
   const bool of_median = report.median_step_us > 0;
   const double step = of_median ? report.median_step_us : report.step_us;
   if (!report.any() || !report.computation || report.step_us <= 0 || !(report.longest_exposed_us >= kExposedWorthALook * step)) return std::nullopt;
-  return of_step(
+  return of_communication(
       report, report.longest_exposed_us, of_median,
       {"exposed transfers",
        "transfers between ranks that no computation hides take up to " + time_text(report.longest_exposed_us) + " of a " + (of_median ? "median" : "mean") + " step of " + time_text(step),
@@ -46,7 +51,7 @@ std::optional<Insight> exposed_transfers(const prof::RankReport& report) {
 std::optional<Insight> waiting_in_turn(const prof::RankReport& report) {
   const auto wait = prof::usual_wait(report);
   if (!wait) return std::nullopt;
-  return of_step(report, wait->us, wait->of_median,
+  return of_wait(report, wait->us, wait->of_median,
                       {"ranks late in turn", usual_wait_text(*wait, report.steps.size()),
                        "Now one rank comes last, now another. What a host does not do in the same way in each step makes ranks late in turn: "
                        "loading data, logging, other programs on the same cores. The page Ranks shows each step."});

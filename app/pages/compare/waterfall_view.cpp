@@ -126,7 +126,7 @@ void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar
   painter.setBrushOrigin(block.topLeft());
   if (!bar.end && (withinNoise() || !comparison_.programs.empty())) return draw_fill(painter, block, theme().strong_border);
   if (!bar.end)  // idle time is hatched, whatever its cause
-    return draw_fill(painter, block, bar.part.meaning == prof::Meaning::Launch ? theme().idle : part_brush(bar.part));
+    return draw_fill(painter, block, part_brush(bar.part));
   QColor fill = theme().run[std::max(0, bar.slot) % 8];
   painter.setPen(QPen(fill, 2));
   fill.setAlphaF(0.22F);

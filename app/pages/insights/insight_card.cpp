@@ -65,8 +65,8 @@ QString EvidenceBars::nameOf(RowKind kind) const {
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
-  rule_ = QString::fromStdString(insight.rule), waits_for_data_ = insight.waits_for_data;
-  look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || insight.share > 0, whole_trace_ = facts.whole_trace;
+  rule_ = QString::fromStdString(insight.rule);
+  look_at_ = {insight.look_at, insight.part}, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || insight.share > 0, whole_trace_ = facts.whole_trace;
   steps_ = of_ranks_ ? QString() : QString::fromStdString(prof::which_steps(facts.steps));
   const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !insight.of_median && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
@@ -89,10 +89,13 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
   update();
 }
 
-// Launch gaps have the hatch of idle time, as in every split of a step.
-QBrush EvidenceBars::brushOf(const Part& part) const {
-  if (waits_for_data_ && part.meaning == look_at_) return theme().data_wait;
-  return meaning_brush(part.meaning == Meaning::Launch ? Meaning::Idle : part.meaning);
+QBrush EvidenceBars::brushOf(const Part& part) const { return part_brush(part.meaning == look_at_.meaning ? look_at_ : prof::PartId{part.meaning}); }
+
+QString EvidenceBars::nameOfPart() const {
+  if (look_at_.kind != prof::PartKind::OfMeaning) return QString::fromUtf8(prof::part_name(look_at_));
+  if (of_itself_) return rule_;
+  if (whole_trace_ && look_at_.meaning == Meaning::Idle) return tr("idle, host outside CUDA");
+  return whole_trace_ && look_at_.meaning == Meaning::Sync ? tr("sync while no kernel runs") : ws::app::meaning_name(look_at_.meaning);
 }
 
 void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const {
@@ -103,9 +106,9 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
                    nameOf(row.kind));
   double x = box.left() + kNameWidth;
   const QRectF bar(x, box.top() + 4, row.us * scale, box.height() - 8);
-  const bool all = std::ranges::none_of(row.parts, [this](const Part& part) { return part.meaning == look_at_; });
+  const bool all = std::ranges::none_of(row.parts, [this](const Part& part) { return part.meaning == look_at_.meaning; });
   for (const Part& part : row.parts) {
-    painter.setOpacity(all || part.meaning == look_at_ ? 1.0 : static_cast<double>(kAside));
+    painter.setOpacity(all || part.meaning == look_at_.meaning ? 1.0 : static_cast<double>(kAside));
     draw_fill(painter, QRectF(x, bar.top(), part.us * scale, bar.height()), brushOf(part));
     x += part.us * scale;
   }
@@ -136,19 +139,15 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
   for (int i = 0; i < rows(); ++i)
     paintRow(painter, rows_[static_cast<size_t>(i)], QRectF(0, i * kRowHeight, width(), kRowHeight), scale);
   for (const Part& part : rows_[0].parts) {
-    if (part.meaning != look_at_) continue;
+    if (part.meaning != look_at_.meaning) continue;
     painter.setPen(theme().secondary);
     painter.setFont(ui_font(11));
-    const QString name = of_itself_                                      ? rule_
-                         : whole_trace_ && part.meaning == Meaning::Idle ? tr("idle, host outside CUDA")
-                         : whole_trace_ && part.meaning == Meaning::Sync ? tr("sync while no kernel runs")
-                                                                         : ws::app::meaning_name(part.meaning);
     const QString share = part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us));
     const QString of = steps_.isEmpty() ? QString() : tr(" of %1").arg(steps_);
     const QString words = (whole_trace_ ? tr("%1: %2, %3 % of the time") : steps_.isEmpty() ? tr("%1: %2, %3 % of the step") : tr("%1: %2, %3 % of the median")) + of;
     const QString time = time_axis_text(part.us);
     painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18), Qt::AlignLeft | Qt::AlignVCenter,
-                     words.arg(name, time, share));
+                     words.arg(nameOfPart(), time, share));
   }
 }
 

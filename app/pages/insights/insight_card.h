@@ -45,13 +45,14 @@ class EvidenceBars : public QWidget {
   };
   QString nameOf(RowKind kind) const;
   QBrush brushOf(const Part& part) const;
+  QString nameOfPart() const;  // that the insight is about
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
-  prof::Meaning look_at_ = prof::Meaning::Other;
+  prof::PartId look_at_{prof::Meaning::Other};
   QString rule_;   // "waits for data"
   QString steps_;  // "steps 21–58"; empty: the time is not cut to steps
   bool of_ranks_ = false;   // the mean step of all ranks
-  bool of_itself_ = false, waits_for_data_ = false, whole_trace_ = false;
+  bool of_itself_ = false, whole_trace_ = false;
 };
 
 class InsightCard : public QFrame {

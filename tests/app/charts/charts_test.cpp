@@ -452,13 +452,13 @@ void ChartsTest::aSmallWindowNamesTheColoursOfTheTimeline() {
   using ws::prof::Meaning;
   for (Run* run : shown)
     run->split = {{{Meaning::Matrix, {}, 21.0}, {Meaning::Pointwise, {}, 13.0}, {Meaning::Loss, {}, 8.0}, {Meaning::Optimizer, {}, 9.0},
-                   {Meaning::Allocation, {}, 101.0}, {Meaning::Sync, {}, 6.0}, {Meaning::Idle, {}, 110.0}}, 268, 7};
+                   {Meaning::Allocation, {}, 101.0}, {Meaning::Sync, {}, 6.0}, {Meaning::Launch, {}, 110.0}}, 268, 7};
   SplitPane pane;
   pane.setCompact(true);
   pane.resize(486, 210);
   pane.setRuns(shown);
   const auto all = painted_texts(pane);
-  for (const char* name : {"matrix product", "pointwise", "loss", "optimizer", "allocation", "sync", "launch gaps, idle", "step time"})
+  for (const char* name : {"matrix product", "pointwise", "loss", "optimizer", "allocation", "sync", "launch gaps", "step time"})
     QVERIFY2(std::ranges::any_of(all, [&](const PaintedText& text) { return text.text == name && text.box.bottom() <= pane.height(); }), name);
   QVERIFY2(unreadable(pane).isEmpty(), qPrintable(unreadable(pane).join('\n')));
 }

@@ -167,7 +167,7 @@ void look_at_top_bar(MainWindow& window, const QString& when, Said& said) {
   said.add(kCost, when + " status line", after(window.statusLine()->text(), QString::fromUtf8("tracing costs ≥")));
 }
 
-// "finished · 450 steps · training took 0.4 s"
+// "finished · 450 steps · training took 0.4 s with first steps and tests"
 void look_at_progress(MainWindow& window, const Run& run, const QString& when, Said& said) {
   static const QRegularExpression letter("^[A-Z]+ ");
   const QString text = window.topBar()->findChild<ProgressCell*>()->accessibleDescription().remove(letter);
@@ -179,7 +179,7 @@ void look_at_progress(MainWindow& window, const Run& run, const QString& when, S
 
 // The step that an insight's gain is measured against.
 void look_at_insights(MainWindow& window, const QString& when, Said& said) {
-  if (!show_tab(window, "Insights")) return;
+  if (!show_tab(window, "Advice")) return;
   for (QWidget* widget : window.findChild<InsightsTab*>()->findChildren<QWidget*>()) {
     if (!widget->isVisible() || !ws::test::paints_letters(*widget)) continue;
     const auto texts = painted_texts(*widget);

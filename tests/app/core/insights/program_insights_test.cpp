@@ -151,7 +151,7 @@ TEST_F(Recorded, AWaitForDataIsAsLongAsInTheSplit) {
   EXPECT_NEAR(us, 3250, 50);
   EXPECT_EQ(first().headline, "the step waits for data: " + time_text(us) + ", 32 % of the median step");
   EXPECT_NEAR(first().share, 0.32, 0.01);
-  EXPECT_TRUE(first().waits_for_data);
+  EXPECT_EQ(first().part, prof::PartKind::HostData);
 }
 
 // Details shows the median step. Each tenth step is slow and waits for no data: the mean step waits for a smaller share.

@@ -26,6 +26,7 @@ TEST(RankInsights, TheLateRankIsNamedWithItsCostAndItsLatestStep) {
   const auto step = latest_step(report);
   ASSERT_TRUE(step);
   EXPECT_NEAR(report.late(2, *step), 3'000, 50);
+  EXPECT_EQ(found[0].part, prof::PartKind::RankWait) << "its bar has the name and the colour of the split";
 }
 
 TEST(RankInsights, TheGreatestCostComesFirst) {
@@ -56,6 +57,7 @@ TEST(RankInsights, ItsBarsComeFromTheMeanStepOfAllRanks) {
   RunFacts run;
   run.step_us = 1e6, run.whole_trace = true, run.steps.count = 38, run.part_us[static_cast<size_t>(prof::Meaning::Matrix)] = 1e6;
   const Insight found = rank_insights(report).at(0);
+  EXPECT_EQ(found.part, prof::PartKind::OfMeaning) << "all ranks are there";
   const RunFacts facts = facts_for(found, run);
   EXPECT_EQ(facts.step_us, report.step_us);
   EXPECT_EQ(facts.part(prof::Meaning::Communication), report.longest_exposed_us);

@@ -209,7 +209,7 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
     c.grouped[prof::GroupBy::Block] = std::move(rows);
   c.stalls = prof::compare_stalls(a.stalls, b.stalls);
   c.choices_known = a.spec && b.spec;
-  if (c.choices_known) c.choices = diff(*a.spec, *b.spec);
+  if (c.choices_known) c.choices = choices_between(*a.spec, *b.spec);
   c.warnings = warnings_of(a, b);
   return c;
 }
@@ -219,11 +219,12 @@ std::vector<ChoiceRow> differing_choices(const std::vector<const RunSpec*>& runs
   for (const Field& f : fields()) {
     ChoiceRow row{std::string(f.key), {}};
     std::set<std::string> different;
+    bool used = false;
     for (const RunSpec* spec : runs) {
       row.values.push_back(spec ? field_text(*spec, f.key) : "–");
-      if (spec) different.insert(row.values.back());
+      if (spec) different.insert(row.values.back()), used = used || relevant(*spec, f.key);
     }
-    if (different.size() > 1) rows.push_back(std::move(row));
+    if (used && different.size() > 1) rows.push_back(std::move(row));
   }
   return rows;
 }

@@ -120,6 +120,12 @@ bool relevant(const RunSpec& spec, std::string_view key) {
   return exec_relevant(spec.exec, key);
 }
 
+std::vector<FieldChange> choices_between(const RunSpec& from, const RunSpec& to) {
+  std::vector<FieldChange> changes = diff(from, to);
+  std::erase_if(changes, [&](const FieldChange& change) { return !relevant(from, change.key) && !relevant(to, change.key); });
+  return changes;
+}
+
 bool advanced(std::string_view key) {
   return is_any(key, {"data.limit",         "data.seed",
                       "data.validation",    "model.bias",

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/passes/compile.h"
 #include "engine/plan/layers.h"
@@ -24,6 +25,8 @@ double rows_of_a_step(const RunSpec& spec);  // NaN if unknown before loading
 
 // True if a choice has an effect with the other choices as they are. The window hides the rest.
 bool relevant(const RunSpec& spec, std::string_view key);
+// What differs between two runs. A choice that has an effect in neither of them does not count.
+std::vector<FieldChange> choices_between(const RunSpec& from, const RunSpec& to);
 // True for choices that most people never change. They are under "More".
 bool advanced(std::string_view key);
 

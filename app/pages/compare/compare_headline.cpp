@@ -253,7 +253,7 @@ void CompareHeadline::showChoices(const ComparedRuns& compared) {
   choices_->setText(
       parts.isEmpty()
           ? tr("The same choices in both.")
-          : QString("<b>%1</b> &nbsp; ").arg(count == 1 ? tr("1 choice differs") : tr("%1 choices differ").arg(count)) +
+          : QString("<b>%1 → %2: %3</b> &nbsp; ").arg(letter(compared.baseline), letter(compared.candidate), count == 1 ? tr("1 choice differs") : tr("%1 choices differ").arg(count)) +
                 parts.join(" &nbsp;·&nbsp; "));
 }
 

@@ -384,10 +384,7 @@ void SetupPanel::refreshNotes() {
 }
 
 std::vector<FieldChange> SetupPanel::differences() const {
-  if (!other_) return {};
-  auto changes = diff(*other_, choices_->spec());
-  std::erase_if(changes, [this](const FieldChange& change) { return !relevant(choices_->spec(), std::string(change.key)); });
-  return changes;
+  return other_ ? choices_between(*other_, choices_->spec()) : std::vector<FieldChange>();
 }
 
 // The note of a section, after the number of its choices that differ from the shown run.
@@ -406,6 +403,7 @@ void SetupPanel::fillDifferences() {
     const Field& of = field(change.key);
     connect(menu->addAction(tr("%1 · %2: %3").arg(text(of.group), text(of.label), QString::fromStdString(change.from + " → " + change.to))), &QAction::triggered, this,
             [this, key = std::string(change.key)] { showRow(key); });
+    menu->actions().back()->setEnabled(relevant(choices_->spec(), change.key));  // else it has no row
   }
 }
 

@@ -1,6 +1,8 @@
 // A run is named by what it is, whatever was trained before it.
 #include "app/core/runs/run_name.h"
 
+#include "app/core/runs/data_shape.h"
+
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,6 +21,17 @@ TEST(RunName, ReportsDataNetworkAndWhatDiffersFromThePlainPreset) {
   EXPECT_EQ(run_name(spec), "MNIST 784-32-32-10 · direct, 12000 rows, no activation + 1 more");
   EXPECT_EQ(run_name(load_spec("iris")), "Iris 4-5-3");
   EXPECT_EQ(run_name(load_spec("mnist-naive")), "MNIST 784-128-10 · direct, every-op, fusion off");
+}
+
+// Setup and Compare count the same: what has an effect in one of the two runs.
+TEST(ChoicesBetween, LeavesOutWhatNeitherRunUses) {
+  RunSpec a = load_spec("mnist"), b = a;
+  b.exec.gpus = a.exec.gpus = 1;
+  b.exec.bucket_mib = a.exec.bucket_mib + 1;
+  EXPECT_TRUE(choices_between(a, b).empty()) << "one GPU has no buckets";
+  b.exec.gpus = 2, b.exec.comm = a.exec.comm = Comm::Overlap;
+  ASSERT_EQ(choices_between(a, b).size(), 2u);
+  EXPECT_EQ(choices_between(a, b).size(), choices_between(b, a).size());
 }
 
 TEST(RunName, NamesOwnDataByItsFile) {

@@ -350,7 +350,7 @@ Run add_stats(CLI::App& program) {
           "--by", arguments->by,
           "one row per name, op, layer, phase, shape (name, grid and block), line, stall (where kernels wait and for what, after --xray), rank or multiprocessor (which one is late); for a "
           "recorded program also: "
-          "module (a tree), stack (time by the stack that launched it), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (what costs time, and "
+          "module (a tree), stack (time by the stack that launched it), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (advice: what costs time, and "
           "where), critical (the chain of causes that decides the step time, and the slack of everything else)")
       ->type_name("WHAT")
       ->capture_default_str();

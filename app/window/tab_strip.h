@@ -17,7 +17,7 @@ class TabRow : public QTabBar {
   Q_OBJECT
  public:
   TabRow(const QString& style, const QString& name, QWidget* parent);
-  void reserveNote(int tab);                   // space for a number beside the name: "Insights  3"
+  void reserveNote(int tab);                   // space for a number beside the name: "Advice  3"
   void setNote(int tab, const QString& note);  // empty: none
   QString nameOf(int tab) const;               // without its note
   void setOffered(int tab, bool offered, const QString& answers);

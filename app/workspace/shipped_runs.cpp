@@ -24,13 +24,13 @@ std::vector<RecordedProgram> recorded_programs() {
   const std::pair<const char*, std::pair<QString, QString>> all[] = {
       {"pytorch-cnn",
        {QObject::tr("A small CNN in PyTorch"),
-        QObject::tr("One line makes the GPU wait 14 times a step. Find it: Insights names the line, Flame graph shows the way there.")}},
+        QObject::tr("One line makes the GPU wait 14 times a step. Find it: Advice names the line, Flame graph shows the way there.")}},
       {"pytorch-gpt-2-ranks",
        {QObject::tr("A small GPT on two GPUs"),
         QObject::tr("One rank waits for the other in every step. Find which, and for how long: the page Ranks shows each step.")}},
       {"pytorch-slow-loader",
        {QObject::tr("A training with a slow loader"),
-        QObject::tr("The step waits for its data. Find the line of the loader that takes the time: Insights names it, the timeline shows the waits.")}}};
+        QObject::tr("The step waits for its data. Find the line of the loader that takes the time: Advice names it, the timeline shows the waits.")}}};
   std::vector<RecordedProgram> found;
   for (const auto& [name, text] : all)
     if (const QString path = shipped_run(name); !path.isEmpty()) found.push_back({path, text.first, text.second});

@@ -96,7 +96,7 @@ function summaryView() {
   grid.append(pane('', runs.length > 1 ? 'Runs' : 'Run', '', flush(runsTable())));
   runs.forEach((run, i) => {
     if (run.insights.length)
-      grid.append(pane(runs.length > 1 ? 'six' : '', runs.length > 1 ? 'What costs time in ' + run.letter : 'What costs time', run.name, flush(...run.insights.map(one => insightRow(one, i)))));
+      grid.append(pane(runs.length > 1 ? 'six' : '', runs.length > 1 ? 'Advice for ' + run.letter : 'Advice', run.name, flush(...run.insights.map(one => insightRow(one, i)))));
   });
   runs.forEach((run, i) => grid.append(pane(runs.length > 1 ? 'six' : '', (runs.length > 1 ? run.letter + ': ' : '') + 'machine and choices', run.file, body(aboutRun(run, i)))));
   return grid;

@@ -93,7 +93,7 @@ void InsightsTab::refresh() {
   if (!run_) {
     empty_->setText(tr("Train a run to see what it could do better."));
   } else {
-    empty_->setText(facts.step_us > 0 ? tr("No insight applies to this run.\nThe page What if shows what would help most.")
+    empty_->setText(facts.step_us > 0 ? tr("No advice applies to this run.\nThe page What if shows what a step would save if a part took no time.")
                                       : tr("This run has no trace. Train with tracing on."));
   }
   fill(facts, found);

@@ -1,4 +1,4 @@
-// The advice for a run of the window, with predictions. The pages Insights and What if show the same advice.
+// The advice for a run of the window, with predictions. The pages Advice and What if show the same advice.
 #pragma once
 #include <QObject>
 

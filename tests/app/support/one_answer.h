@@ -142,7 +142,7 @@ class OneAnswer {
     if (name == "Flame graph") return is(name, find<app::FlamePanel>()->run());
     if (name == "Roofline") return is(name, find<app::RooflinePanel>()->run());
     if (name == "Weights") return is(name, find<app::WeightsPanel>()->run());
-    if (name == "Insights") return is(name, find<app::InsightsTab>()->run());
+    if (name == "Advice") return is(name, find<app::InsightsTab>()->run());
     if (name == "Own kernel") return is(name, find<app::KernelPanel>()->run());
     return {};
   }

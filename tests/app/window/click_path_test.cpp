@@ -212,7 +212,7 @@ void ClickPathTest::fromARecordingToTheGuiltyLine() {
   QVERIFY(loader);
   click(recorded->menu(), recorded->menu()->actionGeometry(loader).center());
   QTRY_VERIFY(window->workspace()->shownRun() && window->workspace()->shownRun()->loaded);
-  clickTab(*window, "Insights");
+  clickTab(*window, "Advice");
   const auto* insights = window->findChild<InsightsTab*>();
   QVERIFY(insights->isVisible());
   const auto names_line = [&] {

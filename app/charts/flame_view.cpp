@@ -16,7 +16,11 @@ namespace {
 
 constexpr double kRow = 19, kNarrowest = 1, kMargin = 6, kTop = 26;  // above the blocks: the legend
 
+constexpr double kLeastText = 34, kTextMargins = 7;
+constexpr double kTextSize = 11;
+
 QString name_of(const prof::FlameNode& node) { return QString::fromStdString(node.function); }
+QString time_of(double ns) { return step_time_text(ns * 1e-3); }
 
 }  // namespace
 
@@ -132,27 +136,46 @@ QColor FlameView::colour(const prof::FlameNode& node) const {
     if (std::abs(change) < kNoise) return mixed(t.secondary, t.base, 0.35);
     return mixed(change > 0 ? t.worse : t.better, t.base, 0.3 + 0.6 * std::min(1.0, std::abs(change)));
   }
-  if (node.path.empty()) return mixed(t.secondary, t.base, 0.25);
-  return hashed_colour(prof::module_of_path(node.path), prof::is_own_path(node.path) ? Hashed::Strong : Hashed::Muted);
+  const std::string module = prof::module_of_path(node.path);
+  if (module.empty() || module == prof::kPythonModule) return mixed(t.secondary, t.base, 0.25);  // says little of the program
+  return hashed_colour(module, prof::is_own_path(node.path) ? Hashed::Strong : Hashed::Muted);
 }
 
 QString FlameView::tip(uint32_t index) const {
   const prof::FlameNode& node = tree_[index];
   const double all = std::max(weight(tree_[0]), 1.0);
-  const auto time = [](double ns) { return step_time_text(ns * 1e-3); };
   QString text = index == 0 ? root_ : name_of(node);
   if (!node.path.empty()) text += "\n" + QString::fromStdString(node.path);
   if (difference_) {
-    text += "\n" + tr("%1 a step, %2 in the baseline").arg(step_time_text(node.ns * 1e-3), step_time_text(node.before * 1e-3));
+    text += "\n" + tr("%1 a step, %2 in the baseline").arg(time_of(node.ns), time_of(node.before));
     return text;
   }
-  text += "\n" + tr("%1, %2 % of what is shown; alone %3").arg(time(node.ns), fixed_text(100 * node.ns / all, 1), time(node.alone));
+  text += "\n" + tr("%1, %2 % of what is shown; alone %3").arg(time_of(node.ns), fixed_text(100 * node.ns / all, 1), time_of(node.alone));
   std::vector<std::pair<int, double>> lines(node.lines.begin(), node.lines.end());
   std::ranges::stable_sort(lines, std::greater<>{}, &std::pair<int, double>::second);
   constexpr size_t kLines = 5;
   for (size_t i = 0; i < std::min(kLines, lines.size()); ++i)
-    text += "\n" + tr("line %1: %2").arg(QString::number(lines[i].first), time(lines[i].second));
+    text += "\n" + tr("line %1: %2").arg(QString::number(lines[i].first), time_of(lines[i].second));
   return text;
+}
+
+// The share is of all that is shown, zoomed in or not, as in the tip. A difference shows the change of a step instead.
+QString FlameView::label(uint32_t index, double width) const {
+  const prof::FlameNode& node = tree_[index];
+  const QString name = index == 0 ? root_ : name_of(node);
+  const QFontMetricsF metrics(ui_font(kTextSize));
+  const QString share = fixed_text(100 * node.ns / std::max(weight(tree_[0]), 1.0), 1) + " %";
+  const double change = node.ns - node.before;
+  const QString first = difference_ ? (change > 0 ? "+" : change < 0 ? "−" : "") + time_of(std::abs(change)) : share;
+  const QString second = difference_ ? tr("%1 → %2").arg(time_of(node.before), time_of(node.ns)) : time_of(node.ns);
+  for (const QString& text : {name + "  " + first + "  " + second, name + "  " + first, name})
+    if (metrics.horizontalAdvance(text) <= width) return text;
+  return metrics.elidedText(name, Qt::ElideRight, width);
+}
+
+QString FlameView::labelOf(uint32_t node) const {
+  const QRectF box = placeOf(node);
+  return box.width() < kLeastText ? QString() : label(node, box.width() - kTextMargins);
 }
 
 std::vector<FlameView::LegendEntry> FlameView::legend() const {
@@ -199,18 +222,15 @@ void FlameView::paintBlock(QPainter& painter, const Block& block) const {
   } else if (block.box.width() > 3) {
     painter.fillRect(QRectF(block.box.right() - 0.5, block.box.top(), 1, block.box.height()), t.base);
   }
-  constexpr double kLeastText = 34;
   if (block.box.width() < kLeastText) return;
   painter.setPen(t.ink_on(fill));
-  const QString text = block.node == 0 ? root_ : name_of(node);
-  painter.drawText(block.box.adjusted(4, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                   QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, block.box.width() - 7));
+  painter.drawText(block.box.adjusted(4, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter, label(block.node, block.box.width() - kTextMargins));
 }
 
 void FlameView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), theme().base);
-  painter.setFont(ui_font(tree_.empty() ? 12.5 : 11));
+  painter.setFont(ui_font(tree_.empty() ? 12.5 : kTextSize));
   if (tree_.empty()) {
     painter.setPen(theme().quiet);
     return painter.drawText(rect().adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);

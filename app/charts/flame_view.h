@@ -23,6 +23,8 @@ class FlameView : public QWidget {
   uint32_t zoomed() const { return zoomed_; }
   const prof::FlameTree& tree() const { return tree_; }
   QRectF placeOf(uint32_t node) const;  // empty if too narrow, or outside the zoom
+  QString labelOf(uint32_t node) const;  // its name, and where there is space its share and time
+  QColor colourOf(uint32_t node) const { return colour(tree_[node]); }
   struct LegendEntry {
     QString text;
     QColor colour;  // not valid: text alone
@@ -56,6 +58,7 @@ class FlameView : public QWidget {
   int nodeAt(QPointF at) const;  // -1 if there is none
   QColor colour(const prof::FlameNode& node) const;
   QString tip(uint32_t node) const;
+  QString label(uint32_t node, double width) const;
   void paintBlock(QPainter& painter, const Block& block) const;
   void paintLegend(QPainter& painter) const;
 

@@ -85,12 +85,22 @@ FlameTree flame_difference(const HostStacks& baseline, double baseline_steps, co
   return builder.take();
 }
 
+namespace {
+
+// "python", "python3", "python3.12"
+bool is_interpreter(std::string_view file) {
+  constexpr std::string_view kName = "python";
+  return file.starts_with(kName) && file.find_first_not_of("0123456789.", kName.size()) == std::string_view::npos;
+}
+
+}  // namespace
+
 bool is_own_path(const std::string& path) {
   if (path.empty()) return false;
   for (const std::string_view other : {"site-packages/", "dist-packages/", "/lib/python", "<frozen"})
     if (path.find(other) != std::string::npos) return false;
   const std::string_view file = std::string_view(path).substr(path.rfind('/') + 1);
-  return !file.ends_with(".so") && file.find(".so.") == std::string_view::npos;
+  return !file.ends_with(".so") && file.find(".so.") == std::string_view::npos && !is_interpreter(file);
 }
 
 std::string module_of_path(const std::string& path) {
@@ -101,7 +111,7 @@ std::string module_of_path(const std::string& path) {
     }
   const std::string file = path.substr(path.rfind('/') + 1);
   if (const size_t library = file.find(".so"); library != std::string::npos) return file.substr(0, library);
-  return is_own_path(path) ? file : "python";
+  return is_own_path(path) || path.empty() ? file : kPythonModule;
 }
 
 }  // namespace ws::prof

@@ -26,9 +26,11 @@ FlameTree flame_tree(const HostStacks& stacks);
 // of both. Threads are matched by their names without the number at the end.
 FlameTree flame_difference(const HostStacks& baseline, double baseline_steps, const HostStacks& candidate, double candidate_steps);
 
+inline constexpr const char* kPythonModule = "python";  // the interpreter and what it ships with
+
 // True if a file belongs neither to Python nor to an installed package.
 bool is_own_path(const std::string& path);
-// What a function belongs to: the file of the user's own code, else the installed package, "python", or the library.
+// What a function belongs to: the file of the user's own code, else the installed package, kPythonModule, or the library.
 std::string module_of_path(const std::string& path);
 
 }  // namespace ws::prof

@@ -397,6 +397,10 @@ TEST_F(ProgramTables, NativeFramesStandInsideTheLineThatCalledThem) {
   EXPECT_EQ(module_of_path("/usr/lib/python3.11/threading.py"), "python");
   EXPECT_EQ(module_of_path("/usr/lib/libtorch_cpu.so.1.13"), "libtorch_cpu");
   EXPECT_TRUE(is_own_path("trainer")) << "a program of one's own";
+  EXPECT_FALSE(is_own_path("/usr/bin/python3.12")) << "the interpreter";
+  EXPECT_EQ(module_of_path("/usr/bin/python3.12"), kPythonModule);
+  EXPECT_TRUE(is_own_path("/home/me/python_net"));
+  EXPECT_EQ(module_of_path(""), "");
   EXPECT_TRUE(is_own_path("my.software/train.py"));
 }
 

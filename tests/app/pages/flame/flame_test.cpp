@@ -59,6 +59,8 @@ class FlameTest : public QObject {
   void theStepsAreShownBeforeTheStartOfTheProgram();
   void threadsThatWaitAreNotShownButCounted();
   void theLegendNamesTheColours();
+  void framesSayTheirShare();
+  void theInterpreterIsQuiet();
 };
 
 void FlameTest::threadsThatWaitAreNotShownButCounted() {
@@ -99,6 +101,26 @@ void FlameTest::theLegendNamesTheColours() {
   QVERIFY(legend[0].colour.isValid() && legend[0].colour != legend[1].colour);
   QVERIFY(!legend[2].colour.isValid());
   QVERIFY2(shown.place("hot").top() > 20, "the blocks stand below it");
+}
+
+void FlameTest::framesSayTheirShare() {
+  ShownFlames shown;
+  const FlameView* view = shown.panel.view();
+  QCOMPARE(view->labelOf(shown.node("hot")), QString("hot  75.0 %  3.0 µs"));
+  QVERIFY(view->labelOf(0).endsWith("100.0 %  4.0 µs"));
+  shown.panel.resize(360, 400);  // the time goes first, then the share, and the name last
+  QCoreApplication::processEvents();
+  QCOMPARE(view->labelOf(shown.node("read")), QString("read  25.0 %"));
+}
+
+void FlameTest::theInterpreterIsQuiet() {
+  ShownFlames shown;
+  sample(shown.run.trace, 4000, 6000, "_start (/usr/bin/python3.12)");
+  shown.panel.setRun(&shown.run);
+  const FlameView* view = shown.panel.view();
+  QVERIFY(shown.node("_start") != 0);
+  QCOMPARE(view->colourOf(shown.node("_start")), view->colourOf(0));
+  QVERIFY(view->colourOf(shown.node("hot")) != view->colourOf(0));
 }
 
 void FlameTest::aClickZoomsAndEscapeGoesBack() {

@@ -76,9 +76,18 @@ std::pair<QString, QString> sampled_name(const prof::Track& track) {
   return numbered ? std::pair(thread.section(' ', 0, -2), number) : std::pair(thread, QString());
 }
 
+// Ranges that lie inside the ranges of the row above.
+bool is_inside(const prof::Track& track) { return track.depth > 0 && prof::broad_kind(track.kind) == TrackKind::Phases; }
+
+QString lane_tip(const prof::Track& track) {
+  if (is_inside(track)) return QObject::tr("What runs inside the ranges of the row above");
+  if (track.kind == TrackKind::Samples) return QObject::tr("A mark for each sample of this thread's stack. Nothing is known between two marks.");
+  return {};
+}
+
 QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
   const bool beside = source.gpu_steps && !own;
-  if (track.depth > 0 && prof::broad_kind(track.kind) == TrackKind::Phases) return QStringLiteral("· nested %1").arg(track.depth + 1);
+  if (is_inside(track)) return QStringLiteral("· level %1").arg(track.depth + 1);
   if (track.kind == TrackKind::Ranges) return QStringLiteral("ranges");
   if (track.kind == TrackKind::Samples) return QStringLiteral("stacks · ") + sampled_name(track).first;
   if (track.kind == TrackKind::Steps) return beside ? QStringLiteral("host step") : QStringLiteral("step");
@@ -137,7 +146,7 @@ Lane span_lane(const LaneSource& source, int run, size_t index, const RowStyle& 
   Lane lane;
   lane.run = run, lane.track_kind = prof::broad_kind(track.kind), lane.tracks = {index}, lane.gpu_steps = own;
   lane.key = (own ? "gpu/" : QString()) + track_key(source, track), lane.title = lane_title(source, track, own);
-  lane.height = lane_height(lane, *source.trace, style);
+  lane.height = lane_height(lane, *source.trace, style), lane.tip = lane_tip(track);
   return lane;
 }
 
@@ -184,7 +193,7 @@ void join_rows(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks)
 void name_only_thread(std::vector<Lane>& lanes, bool streams) {
   Lane* only = nullptr;
   for (Lane& lane : lanes) {
-    if (lane.track_kind != TrackKind::CpuThread || lane.title.isEmpty()) continue;
+    if (lane.kind != LaneKind::Spans || lane.track_kind != TrackKind::CpuThread || lane.title.isEmpty()) continue;
     if (only) return;
     only = &lane;
   }
@@ -387,7 +396,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   name_callers(lanes, tracks, names);
   add_layers(lanes, source, style.streams, settings.small);
   keep_some_inner(lanes, settings);
-  if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings.small);
+  if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings);
   name_only_thread(lanes, style.streams);
   name_ranges(lanes, tracks, names);
   separate_stacks(lanes, tracks);
@@ -621,6 +630,12 @@ bool is_row(const Lane& lane, TrackKind kind) {
   return lane.kind == LaneKind::Spans && lane.track_kind == kind && lane.height >= kWorkRow;
 }
 
+// Layers, phases and ranges, samples, loaders: their names need some height.
+bool is_host_row(const Lane& lane) {
+  if (lane.kind == LaneKind::Layers) return true;
+  return lane.kind == LaneKind::Spans && !lane.folded && (lane.track_kind == TrackKind::Phases || lane.track_kind == TrackKind::Other);
+}
+
 // Rows that gain from more height, with their maximum height.
 struct Growth {
   bool (*fits)(const Lane&);
@@ -629,6 +644,7 @@ struct Growth {
 constexpr Growth kGrowth[] = {
     {[](const Lane& lane) { return is_row(lane, TrackKind::Stream) || is_row(lane, TrackKind::CpuThread); }, 96},
     {[](const Lane& lane) { return is_row(lane, TrackKind::Api); }, 56},
+    {is_host_row, 30},
     {[](const Lane& lane) { return lane.kind == LaneKind::Counter && !lane.flat; }, 72},
     {[](const Lane& lane) { return lane.kind == LaneKind::Memory && !lane.flat; }, kMostMemory}};
 

@@ -49,8 +49,8 @@ struct Lane {
   std::vector<CounterRef> counters;
   QString key, title, detail, tip;
   int y = 0, height = 0;
-  bool folded = false, pinned = false;  // a folded lane of spans sums up its rank
-  bool of_rank = false;                  // the group of one rank, or of what all ranks share
+  bool folded = false, pinned = false;  // a folded lane of spans sums up its rank, or the nearly empty rows
+  bool of_rank = false;                  // a group inside the lanes of a run: of one rank, of all ranks, of nearly empty rows
   bool flat = false;       // its curves hardly change: a low row shows their value
   bool gpu_steps = false;  // its tracks are in the source's gpu_steps
   LayerGrouping grouping = {};  // Layers: what stands in one box
@@ -59,7 +59,7 @@ struct Lane {
 };
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings);
-void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small);
+void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, const LaneSettings& settings);
 constexpr int kMostMemory = 180, kFlatRow = 20;
 // Sets y from 0 on, lets rows grow if `viewport` has more space, and returns the total height.
 int place_lanes(std::vector<Lane>& lanes, int viewport);

@@ -57,23 +57,37 @@ bool is_samples(const Lane& lane, const prof::Trace& trace) {
   return !lane.tracks.empty() && trace.tracks()[lane.tracks[0]].kind == TrackKind::Samples;
 }
 
-// One row of all these; ranges lie below other work. Samples of waiting threads are shown only if there is nothing else: they cover the whole time.
-Lane joined(std::vector<Lane> lanes, const prof::Trace& trace) {
-  Lane row;
-  row.run = lanes[0].run, row.track_kind = TrackKind::Other;
-  row.title = QStringLiteral("%1 quiet row%2").arg(lanes.size()).arg(lanes.size() > 1 ? "s" : "");
+bool communicates(const Lane& lane, const prof::Trace& trace) {
+  return std::ranges::any_of(lane.tracks, [&](size_t track) { return trace.tracks()[track].time_of(prof::Meaning::Communication) > 0; });
+}
+
+// What one row shows of all these; ranges lie below other work. Samples of waiting threads are shown only if there is nothing else: they cover the whole time.
+std::vector<size_t> tracks_of(std::vector<Lane> lanes, const prof::Trace& trace) {
   const auto samples = [&trace](const Lane& lane) { return is_samples(lane, trace); };
   if (!std::ranges::all_of(lanes, samples)) std::erase_if(lanes, samples);
   std::ranges::stable_partition(lanes, [](const Lane& lane) { return lane.track_kind == TrackKind::Phases; });
-  for (const Lane& lane : lanes) row.tracks.insert(row.tracks.end(), lane.tracks.begin(), lane.tracks.end());
+  std::vector<size_t> tracks;
+  for (const Lane& lane : lanes) tracks.insert(tracks.end(), lane.tracks.begin(), lane.tracks.end());
+  return tracks;
+}
+
+// The row that stands for all these, or the heading above them once the user unfolded it.
+Lane row_of(const std::vector<Lane>& lanes, const LaneSource& source, const LaneSettings& settings) {
+  Lane row;
+  row.key = source.key + "/quiet", row.run = lanes[0].run, row.height = settings.small ? 17 : 20;
+  row.title = QStringLiteral("%1 nearly empty row%2").arg(lanes.size()).arg(lanes.size() > 1 ? "s" : "");
+  row.tip = QObject::tr("Rows with almost no work: streams used once, threads that wait, the profiler. A click shows or hides them.");
+  row.of_rank = true, row.folded = !settings.folded.contains(row.key);
+  if (row.folded) row.tracks = tracks_of(lanes, *source.trace);
+  else row.kind = LaneKind::Group;
   return row;
 }
 
 }  // namespace
 
 // Some rows are empty most of the time: streams used only for preparation, a thread with two calls, the profiler
-// itself. They share one row at the bottom until the user asks for them.
-void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small) {
+// itself. They share one row at the bottom until the user unfolds it.
+void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, const LaneSettings& settings) {
   constexpr size_t kOfSteps = 50, kOfBusiest = 20, kOfStream = 10, kOfPreparation = 2;
   constexpr int kShownDepth = 2;
   const prof::Trace& trace = *source.trace;
@@ -95,11 +109,6 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
   const bool others_numbered = std::ranges::any_of(trace.tracks(), [](const prof::Track& track) {
     return track.kind == TrackKind::Stream && has_step_numbers(track);
   });
-  const auto communicates = [&](const Lane& lane) {
-    return std::ranges::any_of(lane.tracks, [&](size_t track) {
-      return trace.tracks()[track].time_of(prof::Meaning::Communication) > 0;
-    });
-  };
   const prof::TimeNs middle = middle_step(trace);
   const bool gpu = prof::used_gpu(trace);
   const auto quiet = [&](const Lane& lane) {
@@ -119,7 +128,7 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
     if (lane.track_kind == TrackKind::Overhead) return true;
     if (any_numbered && lane.track_kind == TrackKind::Stream && !numbered(lane)) return true;  // took part in no step
     const Weight own = weight_of(lane, trace), most = busiest[lane.track_kind];
-    if (others_numbered && !any_numbered && lane.track_kind == TrackKind::Stream && !communicates(lane) &&
+    if (others_numbered && !any_numbered && lane.track_kind == TrackKind::Stream && !communicates(lane, trace) &&
         own.spans * kOfPreparation < most.spans && own.busy * static_cast<int64_t>(kOfPreparation) < most.busy)
       return true;
     if (own.spans * kOfSteps < steps) return true;
@@ -131,10 +140,10 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
   };
   const auto folded = std::ranges::stable_partition(lanes, std::not_fn(quiet));
   if (folded.empty()) return;
-  Lane row = joined({folded.begin(), folded.end()}, trace);
-  row.key = source.key + "/quiet", row.height = small ? 17 : 20;
-  lanes.erase(folded.begin(), folded.end());
-  lanes.push_back(std::move(row));
+  const std::vector<Lane> rows(folded.begin(), folded.end());
+  Lane row = row_of(rows, source, settings);
+  if (row.folded) lanes.erase(folded.begin(), folded.end()), lanes.push_back(std::move(row));
+  else lanes.insert(folded.begin(), std::move(row));
 }
 
 }  // namespace ws::app

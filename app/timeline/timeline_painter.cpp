@@ -312,6 +312,10 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
         track.kind == TrackKind::Copies && lane.track_kind == TrackKind::Stream && rect.x1 - rect.x0 < 1;
     // A long span that begins in the column of a tiny one is drawn as itself.
     const bool reaches_far = rect.count > 1 && rect.busy > 0.95f && rect.x1 - rect.x0 >= 10;
+    if (rect.count > 1 && track.kind == TrackKind::Samples) {
+      paintSample(box, fill);
+      continue;
+    }
     if ((rect.count > 1 && !reaches_far) || beside) {
       // Several spans in one column: the height is the share of time that they cover.
       const double share = rect.count > 1 ? static_cast<double>(rect.busy) : static_cast<double>(rect.x1 - rect.x0);
@@ -321,9 +325,8 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
       if (rect.count > 1) paintWait(lane, track, rect, QRectF(left, top + height - filled, box.width(), filled));  // one reaches far
       continue;
     }
-    if (track.kind == TrackKind::Samples && box.width() >= 3) {  // it was seen at its begin; until the next sample, nobody knows
-      p_->fillRect(box, sampled_.fill);
-      p_->fillRect(QRectF(box.left(), box.top(), 2, box.height()), fill.fill);
+    if (track.kind == TrackKind::Samples) {
+      paintSample(box, fill);
     } else if (box.width() < 3) {
       p_->fillRect(box, neutral ? fill.edge : fill.fill);
     } else {
@@ -340,6 +343,13 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     const double before = i > 0 ? g_->gutter + static_cast<double>(all[i - 1].x1) : band.left();
     if (next - left > 10) paintLabel(lane, track, rect, box, *ink, std::min(next - right, i > 0 ? left - before : next - right));
   }
+}
+
+// A mark where the stack was seen. Until the next sample nobody knows, so nothing fills the time between.
+void TimelinePainter::paintSample(QRectF box, const Fill& fill) {
+  constexpr double kMark = 2;
+  p_->fillRect(QRectF(box.left(), box.bottom() - 1, box.width(), 1), sampled_.edge);
+  p_->fillRect(QRectF(box.left(), box.top(), std::min(kMark, box.width()), box.height()), fill.fill);
 }
 
 QRectF TimelinePainter::paintWait(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box) {

@@ -44,6 +44,7 @@ class TimelinePainter {
   void paintLayers(const Lane& lane, int y);
   std::vector<LayerBlock> layersIn(const Lane& lane, const TimelineGeometry& geometry) const;
   void paintRects(const Lane& lane, size_t track, QRectF band);
+  void paintSample(QRectF box, const Fill& fill);
   void paintIdle(const Lane& lane, QRectF band);
   // The part of a collective that waits, in a paler colour. Empty if it waits for less than a pixel.
   QRectF paintWait(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box);

@@ -326,7 +326,7 @@ void TimelinePane::fillLanesMenu() {
   for (const QString& key : model_.settings().hidden)
     menu.addAction(tr("Show %1").arg(key.section('/', 1)), this, [this, key] { model_.setHidden(key, false); });
   QAction* quiet = menu.addAction(tr("Show every row"));
-  quiet->setToolTip(tr("Rows that are almost empty share one row at the bottom. Where several runs do not fit, each shows its steps, kernels and calls."));
+  quiet->setToolTip(tr("Nearly empty rows share one row at the bottom. Where several runs do not fit, each shows its steps, kernels and calls."));
   quiet->setCheckable(true);
   quiet->setChecked(model_.settings().quiet_rows);
   connect(quiet, &QAction::toggled, &model_, &TimelineModel::setQuietRows);

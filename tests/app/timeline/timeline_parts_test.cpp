@@ -229,6 +229,15 @@ void TimelinePartsTest::layersStandAboveTheirWork() {
   QStringList titles;
   for (const Lane& lane : build_lanes({source}, {})) titles << lane.title;
   QCOMPARE(titles, QStringList({"x", "block", "layer", "stream 7"}));
+  prof::Trace cpu;  // the lane of layers is no second thread: the only one needs no number
+  cpu.ops = trace.ops;
+  for (int i = 0; i < 11; ++i)
+    cpu.append(cpu.track(prof::TrackKind::CpuThread, "thread 14158", "CPU"),
+               {.start = 100 * i, .duration = 90, .op = static_cast<prof::OpTag>(i + 1), .step = 1});
+  source.trace = &cpu, titles.clear();
+  for (const Lane& lane : build_lanes({source}, {})) titles << lane.title;
+  QCOMPARE(titles, QStringList({"x", "block", "layer", "CPU ops"}));
+  source.trace = &trace;
   source.parts.clear(), source.layers = false;
   titles.clear();
   for (const Lane& lane : build_lanes({source}, {})) titles << lane.title;
@@ -257,8 +266,8 @@ void TimelinePartsTest::ranksThatDoNotNumberTheirSteps() {
   QStringList titles;
   for (const Lane& lane : build_lanes({{&trace, "run/x", "x", 0}}, {})) titles << lane.title;
   titles.removeFirst();
-  QCOMPARE(titles, QStringList({"rank 0", "stream 7", "stream 8", "1 quiet row", "rank 1", "stream 7", "stream 8",
-                                "1 quiet row"}));
+  QCOMPARE(titles, QStringList({"rank 0", "stream 7", "stream 8", "1 nearly empty row", "rank 1", "stream 7", "stream 8",
+                                "1 nearly empty row"}));
   LaneSettings settings;
   settings.folded.insert("run/x/rank 1");
   const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, settings);

@@ -12,10 +12,47 @@
 
 namespace ws::app {
 
-BlockPhase block_phase(const std::string& phase) {
-  if (phase == "forward") return BlockPhase::Forward;
-  if (phase == "backward") return BlockPhase::Backward;
-  return phase == "optimizer" ? BlockPhase::Optimizer : BlockPhase::None;
+MemoryContent content_of_phase(const std::string& phase) {
+  if (phase == "forward") return MemoryContent::Activations;
+  if (phase == "backward") return MemoryContent::Gradients;
+  return phase == "optimizer" ? MemoryContent::Optimizer : MemoryContent::Other;
+}
+
+QString content_name(MemoryContent content) {
+  switch (content) {
+    case MemoryContent::Activations:
+      return QObject::tr("activations");
+    case MemoryContent::Gradients:
+      return QObject::tr("gradients");
+    case MemoryContent::Weights:
+      return QObject::tr("weights");
+    case MemoryContent::Optimizer:
+      return QObject::tr("optimizer");
+    case MemoryContent::Batch:
+      return QObject::tr("batch");
+    case MemoryContent::Other:
+      break;
+  }
+  return QObject::tr("other");
+}
+
+// The colours of the work that is most of the phase that makes them.
+prof::Meaning meaning_of(MemoryContent content) {
+  switch (content) {
+    case MemoryContent::Activations:
+      return prof::Meaning::Matrix;
+    case MemoryContent::Gradients:
+      return prof::Meaning::Pointwise;
+    case MemoryContent::Weights:
+      return prof::Meaning::Loss;
+    case MemoryContent::Optimizer:
+      return prof::Meaning::Optimizer;
+    case MemoryContent::Batch:
+      return prof::Meaning::Copy;
+    case MemoryContent::Other:
+      break;
+  }
+  return prof::Meaning::Other;
 }
 
 namespace {
@@ -115,8 +152,7 @@ MapBlock block_of(const prof::Trace& trace, const prof::MemoryEvent& event) {
   block.bytes = event.bytes, block.op = event.op;
   if (event.op >= trace.ops.size() || event.op == prof::kNoOp) return block;
   const prof::OpInfo& op = trace.ops[event.op];
-  block.meaning = op.meaning, block.name = QString::fromStdString(op.name);
-  if (op.meaning == prof::Meaning::Other) block.phase = block_phase(op.phase);
+  block.name = QString::fromStdString(op.name), block.content = content_of_phase(op.phase);
   return block;
 }
 
@@ -124,28 +160,27 @@ MapBlock block_of(const prof::Trace& trace, const prof::MemoryEvent& event) {
 
 namespace {
 
-// "activation", "gradient", "batch"; empty if nothing writes it.
-QString content_of(const Plan& plan, BufferId id) {
+MemoryContent content_of(const Plan& plan, BufferId id) {
   switch (plan.buffer(id).role) {
     case Role::Batch:
-      return QStringLiteral("batch");
+      return MemoryContent::Batch;
     case Role::Parameter:
     case Role::Shadow:
-      return QStringLiteral("weights");
+      return MemoryContent::Weights;
     case Role::State:
-      return QStringLiteral("optimizer");
+      return MemoryContent::Optimizer;
     case Role::Metric:
-      return QStringLiteral("metric");
+      return MemoryContent::Other;
     case Role::Temp:
       break;
   }
   const int writer = writer_of(plan, id);
-  if (writer < 0) return {};
+  if (writer < 0) return MemoryContent::Other;
   const Op& op = plan.ops[static_cast<size_t>(writer)];
-  if (op.phase == Phase::Update) return QStringLiteral("optimizer");
+  if (op.phase == Phase::Update) return MemoryContent::Optimizer;
   constexpr OpKind kGradients[] = {OpKind::SoftmaxGrad, OpKind::SquaredErrorGrad, OpKind::SoftmaxCrossEntropy, OpKind::SquaredErrorFused, OpKind::OutputLayer};
   const bool of_loss = std::ranges::find(kGradients, op.kind) != std::end(kGradients);
-  return op.phase == Phase::Backward || of_loss ? QStringLiteral("gradient") : QStringLiteral("activation");
+  return op.phase == Phase::Backward || of_loss ? MemoryContent::Gradients : MemoryContent::Activations;
 }
 
 }  // namespace
@@ -158,7 +193,7 @@ std::map<prof::OpTag, MapBlock> contents(const Plan& plan, const prof::Trace& tr
     if (writer < 0 || tags[i] == prof::kNoOp) continue;
     const Op& op = plan.ops[static_cast<size_t>(writer)];
     MapBlock& block = found[tags[i]];
-    block.buffer = plan.ops[i].out.front(), block.meaning = meaning_of(op), block.layer = layer_text(plan, op);
+    block.buffer = plan.ops[i].out.front(), block.layer = layer_text(plan, op);
     block.name = QString::fromStdString(plan.buffer(block.buffer).name), block.content = content_of(plan, block.buffer);
   }
   return found;
@@ -167,7 +202,7 @@ std::map<prof::OpTag, MapBlock> contents(const Plan& plan, const prof::Trace& tr
 void name_contents(MemoryMap& map, const std::map<prof::OpTag, MapBlock>& contents) {
   for (MapBlock& block : map.blocks)
     if (const auto at = contents.find(block.op); at != contents.end())
-      block.buffer = at->second.buffer, block.meaning = at->second.meaning, block.layer = at->second.layer, block.name = at->second.name,
+      block.buffer = at->second.buffer, block.layer = at->second.layer, block.name = at->second.name,
       block.content = at->second.content;
 }
 
@@ -185,7 +220,6 @@ MemoryMap plan_map(const Plan& plan, const std::function<bool(const std::string&
                    lives[i].last + 1.0,
                    static_cast<uint64_t>(buffer.offset),
                    static_cast<uint64_t>(buffer.offset + buffer.bytes()),
-                   writer < 0 ? prof::Meaning::Copy : meaning_of(plan.ops[static_cast<size_t>(writer)]),
                    QString::fromStdString(buffer.name),
                    static_cast<uint64_t>(buffer.bytes()),
                    static_cast<BufferId>(i)};
@@ -289,11 +323,6 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source) {
 
 namespace {
 
-QString part_name(const QString& content) {
-  if (content == "activation" || content == "gradient") return content + "s";
-  return content.isEmpty() ? QStringLiteral("other") : content;
-}
-
 std::vector<MemoryPart> largest_first(const std::map<QString, uint64_t>& bytes) {
   std::vector<MemoryPart> parts;
   for (const auto& [name, sum] : bytes)
@@ -307,12 +336,12 @@ std::vector<MemoryPart> largest_first(const std::map<QString, uint64_t>& bytes) 
 std::vector<MemoryPart> parts_at_peak(const MemoryMap& map) {
   std::map<QString, uint64_t> bytes;
   for (const MapBlock& block : map.blocks)
-    if (block.x0 <= map.peak_x && map.peak_x < block.x1) bytes[part_name(block.content)] += block.bytes;
+    if (block.x0 <= map.peak_x && map.peak_x < block.x1) bytes[content_name(block.content)] += block.bytes;
   return largest_first(bytes);
 }
 
 std::vector<MemoryPart> kept_parts(const Plan& plan) {
-  MemoryPart weights{QStringLiteral("weights")}, state{QStringLiteral("optimizer")};
+  MemoryPart weights{content_name(MemoryContent::Weights)}, state{content_name(MemoryContent::Optimizer)};
   for (const Buffer& buffer : plan.buffers) {
     if (buffer.role == Role::Parameter || buffer.role == Role::Shadow) weights.bytes += static_cast<uint64_t>(buffer.bytes());
     if (buffer.role == Role::State) state.bytes += static_cast<uint64_t>(buffer.bytes());

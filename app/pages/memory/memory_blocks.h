@@ -11,21 +11,24 @@
 
 namespace ws::app {
 
-// When a recorded program made a block: activations, gradients, the optimizer's state.
-enum class BlockPhase : uint8_t { None, Forward, Backward, Optimizer };
-BlockPhase block_phase(const std::string& phase);  // "forward"
+// What a block of memory holds. It gives the block its colour, in the map and in the tables.
+enum class MemoryContent : uint8_t { Activations, Gradients, Weights, Optimizer, Batch, Other };
+inline constexpr MemoryContent kContents[] = {MemoryContent::Activations, MemoryContent::Gradients, MemoryContent::Weights,
+                                              MemoryContent::Optimizer,   MemoryContent::Batch,     MemoryContent::Other};
+QString content_name(MemoryContent content);  // "activations"
+prof::Meaning meaning_of(MemoryContent content);  // whose colour it has
+// A recorded program makes activations in its forward phase, and so on.
+MemoryContent content_of_phase(const std::string& phase);
 
 struct MapBlock {
   double x0 = 0, x1 = 0;    // in ops or ns
   uint64_t y0 = 0, y1 = 0;  // bytes from the top of the map
-  prof::Meaning meaning = prof::Meaning::Other;
   QString name;
   uint64_t bytes = 0;
   BufferId buffer = BufferId::None;
   prof::OpTag op = prof::kNoOp;  // the op that writes or allocates it
   QString layer;                 // of that op
-  QString content;               // "activation", "gradient"; empty if unknown
-  BlockPhase phase = BlockPhase::None;  // of a block whose op has no meaning of its own
+  MemoryContent content = MemoryContent::Other;
 };
 
 // The ops of a layer, or of a block of layers, that follow each other.
@@ -60,7 +63,7 @@ struct MemoryMap {
 
 // `folded`: whether one box stands for the layers of a block.
 MemoryMap plan_map(const Plan& plan, const std::function<bool(const std::string& block)>& folded = [](const std::string&) { return true; });
-// What the blocks hold that the plan's ops allocate, by op: the buffer, and the meaning and layer of the op that first writes it.
+// What the blocks hold that the plan's ops allocate, by op: the buffer, its content, and the layer of the op that first writes it.
 std::map<prof::OpTag, MapBlock> contents(const Plan& plan, const prof::Trace& trace);
 void name_contents(MemoryMap& map, const std::map<prof::OpTag, MapBlock>& contents);
 // The allocations in the newest `steps` steps of a trace. If it has no steps, all allocations. `source`: of one allocator;

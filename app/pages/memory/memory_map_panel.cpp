@@ -33,47 +33,25 @@ struct PeakUnit {
   QString operator()(uint64_t bytes) const { return bytes_in(static_cast<double>(bytes), unit); }
 };
 
-bool has_phases(const MemoryMap& map) {
-  return std::ranges::any_of(map.blocks, [](const MapBlock& block) { return block.phase != BlockPhase::None; });
-}
-
 QString entry(const QColor& colour, const QString& name, const QString& mark = QStringLiteral("■")) {
   return QString("<span style='color:%1'>%2</span> %3").arg(colour.name(), mark, name);
 }
 
-// The kinds of ops that write the blocks of a map.
-QStringList writer_legend(const MemoryMap& map) {
-  QStringList parts;
-  for (size_t m = 0; m < prof::kMeanings; ++m)
-    if (const auto meaning = static_cast<prof::Meaning>(m); std::ranges::find(map.blocks, meaning, &MapBlock::meaning) != map.blocks.end())
-      parts << entry(theme().of(meaning), ws::app::meaning_name(meaning));
-  return parts;
+// What a recorded program made outside of its phases is not known more exactly.
+QString content_name(MemoryContent content, bool recorded) {
+  return recorded && content == MemoryContent::Other ? QObject::tr("weights, data, other") : content_name(content);
 }
 
-QStringList phase_legend(const MemoryMap& map) {
-  const std::pair<BlockPhase, QString> phases[] = {{BlockPhase::Forward, QObject::tr("activations (forward)")},
-                                                   {BlockPhase::Backward, QObject::tr("gradients (backward)")},
-                                                   {BlockPhase::Optimizer, QObject::tr("optimizer")},
-                                                   {BlockPhase::None, QObject::tr("weights, data, other")}};
-  QStringList parts;
-  for (const auto& [phase, name] : phases)
-    if (std::ranges::find(map.blocks, phase, &MapBlock::phase) != map.blocks.end()) parts << entry(theme().of(meaning_of(phase)), name);
-  return parts;
-}
-
-QString map_legend(const MemoryMap& map) {
+// The same colours in the map and in the table.
+QString map_legend(const MemoryMap& map, bool recorded) {
   if (map.empty()) return {};
-  QStringList parts = has_phases(map) ? phase_legend(map) : writer_legend(map);
+  QStringList parts;
+  for (const MemoryContent content : kContents)
+    if (std::ranges::find(map.blocks, content, &MapBlock::content) != map.blocks.end())
+      parts << entry(theme().of(meaning_of(content)), content_name(content, recorded));
   parts << entry(theme().quiet, QObject::tr("free"), QStringLiteral("▨"));
   if (!map.seams.empty()) parts << entry(theme().worse, QObject::tr("addresses left out"), QStringLiteral("– –"));
   return parts.join("&nbsp;&nbsp; ");
-}
-
-// The contents of a recorded program's blocks follow from the phase that made them.
-QString content_of(const prof::MemoryHolder& phase) {
-  if (phase.name == "forward") return QObject::tr("activations");
-  if (phase.name == "backward") return QObject::tr("gradients");
-  return phase.name == "optimizer" ? QObject::tr("optimizer") : QObject::tr("weights, data, other");
 }
 
 // "gradients 92 %, activations 8 %"
@@ -275,7 +253,7 @@ void MemoryMapPanel::showEvent(QShowEvent* event) {
   refresh();
 }
 
-void MemoryMapPanel::showLegend() { phases_->setText(map_legend(view_->map())); }
+void MemoryMapPanel::showLegend() { phases_->setText(map_legend(view_->map(), isRecorded())); }
 QString MemoryMapPanel::headline() const { return finding_->headline(); }
 
 bool MemoryMapPanel::isRecorded() const { return run_ && !run_->hasChoices(); }
@@ -322,15 +300,12 @@ void MemoryMapPanel::refresh() {
   if (run_ && run_->plan && source_ != Source::Events) map = plan_map(run_->plan->plan, [this](const std::string& block) { return run_->folded(block, true); });
   if (run_ && map.empty() && source_ != Source::Plan) map = event_map(run_->trace, kStepsShown, source);
   source_button_->setText(map.empty() || map.by_op ? tr("Plan") : tr("Allocated"));
-  const bool named = run_ && run_->plan && !map.by_op;
-  if (named) name_contents(map, contents(run_->plan->plan, run_->trace));
+  if (run_ && run_->plan && !map.by_op) name_contents(map, contents(run_->plan->plan, run_->trace));
   const QString note =
-      map.empty()       ? QString()
-      : map.by_op       ? tr("address × lifetime · a buffer has the colour of the op that writes it")
-      : has_phases(map) ? tr("address × time · colour of the phase in which a block was made")
-      : named           ? tr("address × time · last %1 steps · a block has the colour of the op that writes it").arg(map.steps)
-      : map.steps > 0   ? tr("address × time · last %1 steps · colour of the allocating op").arg(map.steps)
-                        : tr("address × time · colour of the allocating op, if known");
+      map.empty()     ? QString()
+      : map.by_op     ? tr("address × lifetime · colour: what a buffer holds")
+      : map.steps > 0 ? tr("address × time · last %1 steps · colour: what a block holds").arg(map.steps)
+                      : tr("address × time · colour: what a block holds");
   const int rank = run_ && !map.empty() && !map.by_op ? memory_rank(run_->trace) : -1;
   const QString whose = rank >= 0 ? tr("rank %1 · ").arg(rank) : QString();
   pane_->setTitle(tr("Memory map"), whose + note);
@@ -372,9 +347,9 @@ void MemoryMapPanel::refreshHolders() {
   const auto named = run_ && run_->plan ? contents(run_->plan->plan, run_->trace) : std::map<prof::OpTag, MapBlock>();
   for (prof::MemoryHolder& row : held_.rows)
     if (const auto at = named.find(row.op); at != named.end())
-      row.meaning = at->second.meaning;
-    else if (const BlockPhase phase = block_phase(row.phase); row.meaning == prof::Meaning::Other && phase != BlockPhase::None)
-      row.meaning = meaning_of(phase);  // as in the map
+      row.meaning = meaning_of(at->second.content);
+    else
+      row.meaning = meaning_of(content_of_phase(row.phase));
   holders_.setTable(with_columns(prof::holder_rows(held_.rows, held_.peak, to_string(by)), {"name", "bytes", "share", "blocks"}));
   const bool any = holders_.rowCount() > 0;
   holders_table_->setVisible(any), no_holders_->setVisible(!any);
@@ -429,7 +404,7 @@ std::vector<MemoryPart> MemoryMapPanel::parts() const {
   std::vector<MemoryPart> parts;
   if (!held_.phases.empty() && isRecorded())
     for (const prof::MemoryHolder& phase : held_.phases) {
-      const QString name = content_of(phase);
+      const QString name = content_name(content_of_phase(phase.name), true);
       const auto same = std::ranges::find(parts, name, &MemoryPart::name);
       same == parts.end() ? parts.push_back({name, phase.bytes}) : static_cast<void>(same->bytes += phase.bytes);
     }

@@ -24,26 +24,12 @@ double round_step(double least) {
   return 10 * power;
 }
 
-QColor colour_of(const MapBlock& block) {
-  return theme().of(block.phase == BlockPhase::None ? block.meaning : meaning_of(block.phase));
-}
+QColor colour_of(const MapBlock& block) { return theme().of(meaning_of(block.content)); }
+
+// "gradients"; empty if the content is not known.
+QString content_text(const MapBlock& block) { return block.content == MemoryContent::Other ? QString() : content_name(block.content); }
 
 }  // namespace
-
-// The colours of the work that is most of each phase.
-prof::Meaning meaning_of(BlockPhase phase) {
-  switch (phase) {
-    case BlockPhase::Forward:
-      return prof::Meaning::Matrix;
-    case BlockPhase::Backward:
-      return prof::Meaning::Pointwise;
-    case BlockPhase::Optimizer:
-      return prof::Meaning::Optimizer;
-    case BlockPhase::None:
-      break;
-  }
-  return prof::Meaning::Other;
-}
 
 MemoryMapView::MemoryMapView(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
@@ -171,7 +157,7 @@ void MemoryMapView::paintBlocks(QPainter& painter) const {
     };
     if (fits(block.name)) painter.drawText(box.adjusted(6, 2, 0, 0), Qt::AlignTop, block.name);
     painter.setFont(ui_font(10.5));
-    const QString size = bytes_text(static_cast<double>(block.bytes)), of = block.content.isEmpty() ? size : size + " · " + block.content;
+    const QString size = bytes_text(static_cast<double>(block.bytes)), content = content_text(block), of = content.isEmpty() ? size : size + " · " + content;
     const QString& line = fits(of) ? of : size;
     if (box.height() > 32 && fits(line)) painter.setPen(t.secondary), painter.drawText(box.adjusted(6, 16, 0, 0), Qt::AlignTop, line);
   }
@@ -336,7 +322,8 @@ QString MemoryMapView::tipAt(QPointF at) const {
   if (!block) return {};
   const QString life = map_.by_op ? tr("alive during ops %1 to %2").arg(block->x0).arg(block->x1 - 1)
                                   : tr("alive %1").arg(span_time(static_cast<int64_t>(block->x1 - block->x0)));
-  return block->name + (block->content.isEmpty() ? QString() : ", " + block->content) + (block->layer.isEmpty() ? QString() : tr(", written by %1").arg(block->layer)) + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life;
+  const QString content = content_text(*block);
+  return block->name + (content.isEmpty() ? QString() : ", " + content) + (block->layer.isEmpty() ? QString() : tr(", written by %1").arg(block->layer)) + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life;
 }
 
 bool MemoryMapView::event(QEvent* event) {

@@ -8,8 +8,6 @@
 
 namespace ws::app {
 
-prof::Meaning meaning_of(BlockPhase phase);  // whose colour its blocks have
-
 class MemoryMapView : public QWidget {
   Q_OBJECT
  public:

@@ -97,7 +97,11 @@ void PlanPanel::refreshTimes() {
   const Plan none, *shown = plan();
   tags_ = shown ? op_tags(*shown, run_->trace) : std::vector<prof::OpTag>();
   times_ = shown ? plan_times(*shown, run_->trace) : PlanTimes();
-  model_.setTable(plan_rows(shown ? *shown : none, times_, [this](const std::string& block) { return run_ && run_->folded(block); }));
+  Table table = plan_rows(shown ? *shown : none, times_, [this](const std::string& block) { return run_ && run_->folded(block); });
+  for (Table::Row& row : table.rows)
+    for (Table::Cell& cell : row.cells)
+      if (narrow_) cell.swatch = -1;  // beside the memory map, where colours are what a buffer holds
+  model_.setTable(std::move(table));
 }
 
 int PlanPanel::opAt(int row) const {

@@ -164,13 +164,13 @@ void MemoryTest::blocksOfDirectCallsHaveTheirWriters() {
   for (const Op& op : plan.ops) trace.ops.push_back(op_info(plan, op));
   MemoryMap map;
   for (size_t i = 0; i < plan.ops.size(); ++i)
-    if (plan.ops[i].kind == OpKind::Alloc) map.blocks.push_back({.meaning = prof::Meaning::Allocation, .name = "alloc", .op = static_cast<prof::OpTag>(i + 1)});
+    if (plan.ops[i].kind == OpKind::Alloc) map.blocks.push_back({.name = "alloc", .op = static_cast<prof::OpTag>(i + 1)});
   QVERIFY(map.blocks.size() > 4);
   name_contents(map, contents(plan, trace));
-  for (const MapBlock& block : map.blocks) QVERIFY(block.meaning != prof::Meaning::Allocation && block.name != "alloc" && !block.content.isEmpty());
+  for (const MapBlock& block : map.blocks) QVERIFY(block.name != "alloc" && block.buffer != BufferId::None);
   const auto gradient = std::ranges::find(map.blocks, QString("dW1"), &MapBlock::name);
   QVERIFY(gradient != map.blocks.end());
-  QCOMPARE(gradient->content, QString("gradient"));
+  QCOMPARE(gradient->content, MemoryContent::Gradients);
 }
 
 void MemoryTest::mapOfEventsWithoutStepsReportsTimes() {
@@ -197,16 +197,16 @@ void MemoryTest::blocksOfAProgramHaveThePhaseThatMadeThem() {
     run.trace.append_memory({100 * prof::TimeNs{op}, 0x1000u * op, 0x1000, 0, static_cast<prof::OpTag>(op), MemoryAction::Allocate, 0});
   const MemoryMap map = event_map(run.trace, 2);
   QCOMPARE(map.blocks.size(), size_t{5});
-  const BlockPhase wanted[] = {BlockPhase::None, BlockPhase::Forward, BlockPhase::Backward, BlockPhase::Optimizer, BlockPhase::None};
-  for (size_t i = 0; i < 5; ++i) QCOMPARE(map.blocks[i].phase, wanted[i]);
-  QCOMPARE(map.blocks[4].meaning, prof::Meaning::Matrix);  // of its op
+  // Also of an op whose kind is known: a colour has one meaning.
+  const MemoryContent wanted[] = {MemoryContent::Other, MemoryContent::Activations, MemoryContent::Gradients, MemoryContent::Optimizer, MemoryContent::Gradients};
+  for (size_t i = 0; i < 5; ++i) QCOMPARE(map.blocks[i].content, wanted[i]);
   Focus focus;
   MemoryMapPanel panel(&focus);
   panel.resize(1330, 700);
   panel.setRun(&run);
   panel.show();
   const QImage drawn = panel.view()->grab().toImage();
-  for (size_t i = 1; i < 4; ++i) {
+  for (size_t i = 1; i < 5; ++i) {
     const QColor edge = theme().of(meaning_of(wanted[i]));
     const QRectF box = panel.view()->boxOf(map.blocks[i]);
     const QColor seen = drawn.pixelColor(QPoint(static_cast<int>(box.center().x()), static_cast<int>(std::round(box.top()))));
@@ -221,8 +221,8 @@ void MemoryTest::blocksOfAProgramHaveThePhaseThatMadeThem() {
     const QModelIndex name = panel.holders()->index(row, MemoryMapPanel::Holder);
     colours[name.data().toString()] = name.data(kMeaningRole).toInt();
   }
-  QCOMPARE(colours["fc2"], static_cast<int>(meaning_of(BlockPhase::Forward)));
-  QCOMPARE(colours["fc3"], static_cast<int>(meaning_of(BlockPhase::Backward)));
+  QCOMPARE(colours["fc2"], static_cast<int>(meaning_of(MemoryContent::Activations)));
+  QCOMPARE(colours["fc3"], static_cast<int>(meaning_of(MemoryContent::Gradients)));
 }
 
 // The parts make the peak, and what is kept between steps stands beside it.
@@ -403,7 +403,7 @@ void MemoryTest::theProgramsOwnAllocatorSpeaksFirst() {
 void MemoryTest::anArenaIsShownByItsPlan() {
   MemoryMap map;
   map.x_end = 3, map.reserved = 300, map.height = 300, map.peak = 200;
-  map.blocks = {{0, 2, 0, 100, prof::Meaning::Matrix, "a", 100}, {1, 3, 100, 200, prof::Meaning::Matrix, "b", 100}};
+  map.blocks = {{0, 2, 0, 100, "a", 100}, {1, 3, 100, 200, "b", 100}};
   const FragmentationCurve curve = plan_fragmentation(map);
   QVERIFY(curve.by_op);
   QCOMPARE(curve.moments.size(), size_t{3});

@@ -106,6 +106,7 @@ Found unfused_chains(const RunFacts& f) {
                   {{"exec.fusion", "pointwise"}},
                   f.step_us - gain,
                   Meaning::Pointwise};
+  insight.of_several_parts = true;
   insight.part_us = gain, insight.step_us = f.step_us, insight.of_median = !f.whole_trace;  // the bar shows what is saved: no part of the split is that
   return offer(f, std::move(insight));
 }

@@ -52,6 +52,7 @@ struct Insight {
   prof::TimeRange around = {};                              // time range to show with it
   double cost_ns = 0;                                       // for rules that judge a whole trace
   double part_us = 0, step_us = 0;                          // if the bar shows a part that the split has not: of ranks, or of several parts
+  bool of_several_parts = false;                            // that part is a sum of several, so no meaning's colour is right
   double share = 0;                                         // for rules on a whole program: of its time, as the headline says
   bool of_median = false;                                   // a trace rule whose figures are of the median step, as the split
   prof::PartKind part = prof::PartKind::OfMeaning;          // what the bar shows of look_at: it has the name and colour of the split

@@ -65,7 +65,7 @@ QString EvidenceBars::nameOf(RowKind kind) const {
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
-  rule_ = QString::fromStdString(insight.rule);
+  rule_ = QString::fromStdString(insight.rule), of_several_parts_ = insight.of_several_parts;
   look_at_ = {insight.look_at, insight.part}, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || insight.share > 0, whole_trace_ = facts.whole_trace;
   steps_ = of_ranks_ ? QString() : QString::fromStdString(prof::which_steps(facts.steps));
   const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !insight.of_median && !facts.whole_trace;  // a step has other shares
@@ -89,7 +89,10 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
   update();
 }
 
-QBrush EvidenceBars::brushOf(const Part& part) const { return part_brush(part.meaning == look_at_.meaning ? look_at_ : prof::PartId{part.meaning}); }
+QBrush EvidenceBars::brushOf(const Part& part) const {
+  if (of_several_parts_ && part.meaning == look_at_.meaning) return theme().of(Meaning::Other);
+  return part_brush(part.meaning == look_at_.meaning ? look_at_ : prof::PartId{part.meaning});
+}
 
 QString EvidenceBars::nameOfPart() const {
   if (look_at_.kind != prof::PartKind::OfMeaning) return QString::fromUtf8(prof::part_name(look_at_));

@@ -52,7 +52,7 @@ class EvidenceBars : public QWidget {
   QString rule_;   // "waits for data"
   QString steps_;  // "steps 21–58"; empty: the time is not cut to steps
   bool of_ranks_ = false;   // the mean step of all ranks
-  bool of_itself_ = false, whole_trace_ = false;
+  bool of_itself_ = false, of_several_parts_ = false, whole_trace_ = false;
 };
 
 class InsightCard : public QFrame {

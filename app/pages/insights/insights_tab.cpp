@@ -135,6 +135,8 @@ const InsightsTab::Attempt* InsightsTab::attemptOf(const std::string& rule) cons
 QString InsightsTab::blockedBecause(const Insight& insight) const {
   if (insight.change.empty() || !run_) return {};
   if (session_->busy()) return tr("Stop the training first (Run › Stop).");
+  if (insight.predicted_us > 0 && on_gpu(*run_) && !device_info().cuda)
+    return tr("This advice is about a step on a GPU. This machine has none.");
   RunSpec spec = run_->spec;
   for (const auto& [key, value] : insight.change) set_field(spec, key, value);
   return QString::fromStdString(why_invalid(spec, device_info().cuda).value_or(Refusal()).text);

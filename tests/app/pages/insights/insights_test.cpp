@@ -184,8 +184,11 @@ void InsightsTest::cardsShowWhatWasFound() {
   QVERIFY2(card->savingText().startsWith("Saves ") && tab->noteText().contains("off by"), qPrintable(card->savingText() + tab->noteText()));
   QVERIFY(tab->emptyText().isEmpty());
   QCOMPARE(card->applyButton()->isEnabled(), ws::device_info().cuda);  // the run needs a GPU
-  const QString why = card->applyButton()->toolTip();
-  QVERIFY(ws::device_info().cuda || (!why.isEmpty() && std::ranges::any_of(card->findChildren<QLabel*>(), [&](const QLabel* label) { return label->text() == why && label->isVisibleTo(card); })));
+  run->spec.exec.device = ws::Device::Auto;  // a training on the CPU could not show what a GPU saves
+  window->workspace()->library()->setTicked(run, false), window->workspace()->library()->setTicked(run, true);
+  card = tab->cards().front();
+  QCOMPARE(card->applyButton()->isEnabled(), ws::device_info().cuda);
+  QVERIFY(ws::device_info().cuda || (card->applyButton()->toolTip().contains("GPU") && std::ranges::any_of(card->findChildren<QLabel*>(), [&](const QLabel* label) { return label->text() == card->applyButton()->toolTip() && label->isVisibleTo(card); })));
   QStringList notes;
   for (int i = 0; i < window->tabs()->count(); ++i) notes << window->tabs()->tabText(i);
   QVERIFY2(notes.contains("Advice  " + QString::number(tab->cards().size())), qPrintable(notes.join("|")));

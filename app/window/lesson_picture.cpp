@@ -19,8 +19,17 @@ void blocks(QPainter& painter, double x, double y, const std::vector<std::pair<M
   }
 }
 
+// Stands for what a person shall guess first.
+void hidden_bar(QPainter& painter, const QRectF& bar) {
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(theme().strong_border, 1, Qt::DashLine));
+  painter.drawRect(bar.adjusted(0.5, 0.5, -0.5, -0.5));
+  painter.setPen(theme().secondary);
+  painter.drawText(bar, Qt::AlignCenter, "?");
+}
+
 // A step with allocations is twice as long, as in the runs that ship with the program.
-void allocation_picture(QPainter& painter, const QRectF& box) {
+void allocation_picture(QPainter& painter, const QRectF& box, bool answered) {
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
   painter.drawText(QPointF(box.left(), box.top() + 19), "direct");
@@ -35,45 +44,54 @@ void allocation_picture(QPainter& painter, const QRectF& box) {
           {Meaning::Matrix, 20},
           {Meaning::Allocation, 16},
           {Meaning::Optimizer, 13}});
+  if (!answered) return hidden_bar(painter, QRectF(x, box.top() + 39, 136, 18));
   blocks(painter, x, box.top() + 39,
          {{Meaning::Matrix, 20}, {Meaning::Pointwise, 15}, {Meaning::Matrix, 20}, {Meaning::Optimizer, 13}});
 }
 
-void weights_picture(QPainter& painter, const QRectF& box) {
-  const char* const names[] = {"normal", "xavier", "kaiming"};
-  const int colours[] = {1, 2, 0};
-  const double left = box.left() + 30, right = box.left() + 140, floor = box.bottom() - 6;
+// One curve for each answer. Their names come with the answer: zeros do not learn, normal weights begin far too high.
+void weights_picture(QPainter& painter, const QRectF& box, bool answered) {
+  struct Curve {
+    const char* name;
+    int colour;
+    double high, end;
+  };
+  constexpr Curve kCurves[] = {{"normal", 1, 2, 36}, {"xavier", 2, 22, 46}, {"kaiming", 0, 26, 55}, {"zeros", 3, 24, 24}};
+  const double left = box.left() + 30, right = box.left() + 140, floor = box.bottom() - 2;
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
   painter.drawText(QPointF(box.left(), box.top() + 34), "loss");
   painter.setPen(QPen(theme().strong_border, 1));
   painter.drawLine(QPointF(left, box.top() + 2), QPointF(left, floor));
   painter.drawLine(QPointF(left, floor), QPointF(right, floor));
-  for (int i = 0; i < 3; ++i) {
+  for (const Curve& curve : kCurves) {
     QPainterPath path;
-    const double high = box.top() + 4 + i * 11, end = box.top() + 28 + i * 13;
+    const double high = box.top() + curve.high, end = box.top() + curve.end;
     path.moveTo(left + 1, high);
-    path.cubicTo(left + 22, end - 3, left + 50, end - 1, right, end);
-    painter.setPen(QPen(theme().run[colours[i]], 1.7));
+    path.cubicTo(left + 22, end - (curve.end - curve.high) / 6, left + 50, end - 1, right, end);
+    painter.setPen(QPen(theme().run[curve.colour], 1.7));
     painter.setBrush(Qt::NoBrush);
     painter.drawPath(path);
-    painter.drawText(QPointF(right + 5, end + 4), names[i]);
+    painter.drawText(QPointF(right + 5, end + 4), answered ? curve.name : "?");
   }
 }
 
 // One bar for each run of the lesson. The three runs that ship with the program fuse and use a graph at once.
-void speed_picture(QPainter& painter, const QRectF& box, size_t runs, bool recorded) {
+void speed_picture(QPainter& painter, const QRectF& box, const LessonPicture& picture) {
   using Bars = std::vector<std::pair<const char*, double>>;
   Bars bars{{"eager", 112}, {"+ arena", 60}, {"+ fused", 36}, {"+ graph", 9}};
-  if (recorded) bars = {{"direct", 112}, {"arena", 56}, {"graph", 6}};
-  bars.resize(std::min(runs, bars.size()));
+  if (picture.recorded) bars = {{"direct", 112}, {"arena", 56}, {"graph", 6}};
+  bars.resize(std::min(picture.runs, bars.size()));
   painter.setFont(ui_font(11));
   for (size_t i = 0; i < bars.size(); ++i) {
     const double y = box.top() + static_cast<double>(i) * 17;
     painter.setPen(theme().secondary);
     painter.drawText(QPointF(box.left(), y + 11), bars[i].first);
-    draw_fill(painter, QRectF(box.left() + 52, y + 1, bars[i].second, 12),
-              i + 1 == bars.size() ? theme().of(Meaning::Matrix) : theme().strong_border);
+    if (i > 0 && !picture.answered)
+      hidden_bar(painter, QRectF(box.left() + 52, y + 1, bars[0].second, 12));
+    else
+      draw_fill(painter, QRectF(box.left() + 52, y + 1, bars[i].second, 12),
+                i + 1 == bars.size() ? theme().of(Meaning::Matrix) : theme().strong_border);
   }
 }
 
@@ -111,11 +129,11 @@ void plane_picture(QPainter& painter, const QRectF& box) {
 
 }  // namespace
 
-void paint_lesson(QPainter& painter, const QRectF& box, const QString& name, size_t runs, bool recorded) {
-  if (name == "allocation") return allocation_picture(painter, box);
-  if (name == "hidden") return plane_picture(painter, box);
-  if (name == "weights") return weights_picture(painter, box);
-  speed_picture(painter, box, runs, recorded);
+void paint_lesson(QPainter& painter, const QRectF& box, const LessonPicture& picture) {
+  if (picture.name == "allocation") return allocation_picture(painter, box, picture.answered);
+  if (picture.name == "hidden") return plane_picture(painter, box);
+  if (picture.name == "weights") return weights_picture(painter, box, picture.answered);
+  speed_picture(painter, box, picture);
 }
 
 }  // namespace ws::app

@@ -83,6 +83,7 @@ StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* par
   column->addWidget(question);
   for (const QString& answer : lesson.answers) {
     answers_.push_back(new QRadioButton(answer, this));
+    connect(answers_.back(), &QRadioButton::toggled, this, qOverload<>(&QWidget::update));  // the picture shows more now
     column->addWidget(answers_.back());
   }
   column->addSpacing(4);
@@ -103,7 +104,7 @@ void StartCard::paintEvent(QPaintEvent*) {
   painter.setPen(QPen(primary_ ? t.focus : t.border, primary_ ? 2 : 1));
   painter.setBrush(t.base);
   painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 5, 5);
-  paint_lesson(painter, QRectF(14, 14, width() - 28, 66), lesson_.name, runs_, recorded_);
+  paint_lesson(painter, QRectF(14, 14, width() - 28, 66), {lesson_.name, runs_, recorded_, expected() >= 0});
 }
 
 StartPage::StartPage(QWidget* parent) : QWidget(parent) {

@@ -16,7 +16,13 @@ namespace ws::app {
 
 class WordLabel;
 
-void paint_lesson(QPainter& painter, const QRectF& box, const QString& name, size_t runs, bool recorded);
+struct LessonPicture {
+  QString name;  // of the lesson
+  size_t runs;
+  bool recorded;
+  bool answered;  // False: it must not show the answer to the lesson's question
+};
+void paint_lesson(QPainter& painter, const QRectF& box, const LessonPicture& picture);
 
 // A card with a picture, a title, a text, a question with its answers, and a button that trains its runs or opens recorded
 // ones. An answer may be chosen before.

@@ -39,10 +39,7 @@ class RowDelegate : public QStyledItemDelegate {
     if (number)
       draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);
     else
-      // Instances of one template differ at the end of their names.
-      painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
-                        painter->fontMetrics().elidedText(
-                            text, text.contains('<') ? option.textElideMode : Qt::ElideRight, box.width()));
+      painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, painter->fontMetrics().elidedText(text, option.textElideMode, box.width()));
   }
 };
 

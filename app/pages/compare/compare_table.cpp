@@ -38,10 +38,7 @@ void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   if (number)
     draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);
   else
-    // Kernels of one template differ at the end of their names.
-    painter->drawText(
-        box, Qt::AlignLeft | Qt::AlignVCenter,
-        painter->fontMetrics().elidedText(text, text.contains('<') ? Qt::ElideMiddle : Qt::ElideRight, box.width()));
+    painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, painter->fontMetrics().elidedText(text, option.textElideMode, box.width()));
 }
 
 QTableWidgetItem* table_item(const QString& text, bool number) {

@@ -114,6 +114,7 @@ CompareTables::CompareTables(QWidget* parent)
     table->setItemDelegate(new CompareDelegate(table));
     table->horizontalHeader()->setIconSize({15, 15});
   }
+  kernels_->setTextElideMode(Qt::ElideMiddle);  // kernels of one template differ at the end of their names
   connect(measures_->horizontalHeader(), &QHeaderView::sectionResized, this, &CompareTables::fitRows);
   for (QTableWidget* table : {measures_, choices_})
     connect(table->horizontalHeader(), &QHeaderView::sectionResized, this, &CompareTables::elideHeads, Qt::QueuedConnection);

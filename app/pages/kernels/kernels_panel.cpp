@@ -91,16 +91,41 @@ std::vector<std::string> differences(const std::vector<std::string>& names) {
   return all;
 }
 
+std::vector<std::string> items_of(const std::string& text) {
+  constexpr std::string_view kBetween = ", ";
+  std::vector<std::string> items;
+  size_t begin = 0;
+  for (size_t end = text.find(kBetween); end != std::string::npos; end = text.find(kBetween, begin)) {
+    items.push_back(text.substr(begin, end - begin));
+    begin = end + kBetween.size();
+  }
+  items.push_back(text.substr(begin));
+  return items;
+}
+
+// Keeps the items that differ, if all lists are equally long: "false, 64, 32" and "false, 128, 32" become "64" and "128".
+std::vector<std::string> differing_items(const std::vector<std::string>& texts) {
+  std::vector<std::vector<std::string>> lists;
+  for (const std::string& text : texts) lists.push_back(items_of(text));
+  if (std::ranges::any_of(lists, [&](const auto& list) { return list.size() != lists[0].size(); })) return texts;
+  std::vector<std::string> left(texts.size());
+  for (size_t item = 0; item < lists[0].size(); ++item) {
+    if (std::ranges::all_of(lists, [&](const auto& list) { return list[item] == lists[0][item]; })) continue;
+    for (size_t i = 0; i < texts.size(); ++i) left[i] += (left[i].empty() ? "" : ", ") + lists[i][item];
+  }
+  return left;
+}
+
 // Rows of different kernels with one short name get what differs: template arguments, or the launch.
 void make_distinct(Table& table, const std::vector<prof::KernelRow>& rows) {
-  constexpr size_t kLetters = 26;
+  constexpr size_t kLetters = 44;
   std::map<std::string, std::vector<size_t>> alike;
   for (size_t i = 0; i < rows.size(); ++i) alike[table.rows[i].cells[0].text].push_back(i);
   for (const auto& [name, places] : alike) {
     if (places.size() < 2 || name.empty()) continue;
     std::vector<std::string> keys;
-    for (const size_t i : places) keys.push_back(rows[i].key);
-    const std::vector<std::string> parts = differences(keys);
+    for (const size_t i : places) keys.push_back(prof::plain_kernel_name(rows[i].key));
+    const std::vector<std::string> parts = differing_items(differences(keys));
     for (size_t i = 0; i < places.size(); ++i)
       if (!parts[i].empty()) table.rows[places[i]].cells[0].text += " · " + prof::shortened(parts[i], kLetters);
   }
@@ -113,8 +138,11 @@ Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
   Table table = with_columns(prof::kernel_rows(rows, "name"), kKeys);
   const bool kernels = by == prof::GroupBy::Name || by == prof::GroupBy::Shape;
   for (size_t i = 0; i < rows.size(); ++i)
-    if (rows[i].kind != prof::SpanKind::GraphRun)
-      table.rows[i].cells[0].text = kernels && rows[i].kind == prof::SpanKind::Kernel ? prof::short_kernel_name(rows[i].key) : rows[i].key;
+    if (rows[i].kind != prof::SpanKind::GraphRun) {
+      const bool shortens = kernels && rows[i].kind == prof::SpanKind::Kernel;
+      table.rows[i].cells[0].text = shortens ? prof::short_kernel_name(rows[i].key) : rows[i].key;
+      table.rows[i].cells[0].tip = rows[i].key;
+    }
   if (by == prof::GroupBy::Name) make_distinct(table, rows);
   return table;
 }

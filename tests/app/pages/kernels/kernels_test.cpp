@@ -53,6 +53,7 @@ class KernelsTest : public QObject {
   void columnsFitOrAreChosen();
   void statisticsAndOccupancyAreColumns();
   void graphsHaveRows();
+  void namesKeepWhatDiffers();
   void theSourceOfASampledKernelIsShownWithItsSamples();
   void linesAndInstructionsAreLinked();
   void theSourceOfAKernelIsShownWithTheTimeOfItsLines();
@@ -399,6 +400,29 @@ void KernelsTest::graphsHaveRows() {
   QCOMPARE(panel.model()->rowCount(), 1);
   QCOMPARE(panel.model()->index(0, KernelsPanel::Name).data().toString(), QString("graph 3 · whole graph"));
   QCOMPARE(panel.instances()->model()->rowCount(), 5);
+}
+
+// Instances of one template differ in some of their arguments. Only these stand in the table; the tip has the whole name.
+void KernelsTest::namesKeepWhatDiffers() {
+  Run run;
+  run.slot = 0, run.summary = Summary{};
+  const std::string names[] = {"void gemm<false, true, 64, 32>(float*)", "void gemm<false, true, 128, 32>(float*)"};
+  for (size_t i = 0; i < 2; ++i) {
+    prof::Span span{.start = static_cast<prof::TimeNs>(1000 * i), .duration = 300 - 100 * i, .kind = static_cast<uint64_t>(prof::SpanKind::Kernel)};
+    span.name = run.trace.intern(names[i]);
+    run.trace.append(run.trace.track(prof::TrackKind::Stream, "stream 7", "GPU 0"), span);
+  }
+  Focus focus;
+  KernelsPanel panel(&focus);
+  panel.setRun(&run);
+  panel.refresh();
+  QStringList shown, tips;
+  for (int row = 0; row < panel.model()->rowCount(); ++row) {
+    const QModelIndex name = panel.model()->index(row, KernelsPanel::Name);
+    shown << name.data().toString(), tips << name.data(Qt::ToolTipRole).toString();
+  }
+  QCOMPARE(shown, QStringList({"gemm · 64", "gemm · 128"}));
+  QCOMPARE(tips, QStringList({QString::fromStdString(names[0]), QString::fromStdString(names[1])}));
 }
 
 WARPSIGHT_QTEST(KernelsTest)

@@ -106,7 +106,8 @@ void StepPainter::paintLane(StepCanvas& canvas, const QRectF& row, const Lane& l
     }
     QRectF space = box;
     if (box.right() > step_begin) space.setLeft(std::max(box.left(), step_begin));
-    if (r.count > 1 || space.width() < 22) continue;
+    const bool reaches_far = r.busy > 0.95f && r.x1 - r.x0 >= 10;  // a long span that begins in the column of a tiny one
+    if ((r.count > 1 && !reaches_far) || space.width() < 22) continue;
     const auto& ops = run.trace.ops;
     const bool known = !phases && r.span.op != prof::kNoOp && r.span.op < ops.size() && !ops[r.span.op].name.empty();
     const std::string& full = lane.trace->name(r.span.name);

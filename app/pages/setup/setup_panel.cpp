@@ -387,13 +387,12 @@ std::vector<FieldChange> SetupPanel::differences() const {
   return other_ ? choices_between(*other_, choices_->spec()) : std::vector<FieldChange>();
 }
 
-// The note of a section, after the number of its choices that differ from the shown run.
+// The number of choices in a section that differ from the shown run, else its note: both do not fit.
 QString SetupPanel::noted(const QString& group, const QString& note) const {
   const auto changes = running_ ? std::vector<FieldChange>() : differences();
   const auto count = std::ranges::count_if(changes, [&](const FieldChange& change) { return text(field(change.key).group) == group; });
   if (count == 0) return note;
-  const QString differ = count == 1 ? tr("1 differs") : tr("%1 differ").arg(count);
-  return note.isEmpty() ? differ : differ + QString::fromUtf8(" · ") + note;
+  return count == 1 ? tr("1 differs from %1").arg(other_letter_) : tr("%1 differ from %2").arg(count).arg(other_letter_);
 }
 
 void SetupPanel::fillDifferences() {

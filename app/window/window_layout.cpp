@@ -17,7 +17,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kCompactBelow = 1600, kFrame = 30;  // height of a title bar
+constexpr int kCompactBelow = 1600, kFoldsSetupBelow = 1900, kFrame = 30;  // height of a title bar
 constexpr QSize kLeast(1100, 680), kUsualSize(1600, 960);
 
 QString settings_key(const Remembered& kept) { return (kept.layout ? "window/" : "kept/") + kept.key; }
@@ -83,7 +83,7 @@ void WindowLayout::foldSetup() {
   const auto kept = setup_open_.find(placeOf(tab_));
   if (kept != setup_open_.end())
     parts_.setup->setChecked(kept->second);
-  else if (compact_ && placeOf(tab_) != kUsual)
+  else if (parts_.window->width() < kFoldsSetupBelow && placeOf(tab_) != kUsual)
     parts_.setup->setChecked(false);
 }
 

@@ -5,8 +5,10 @@ namespace ws::app {
 
 Page roofline_page(Workspace& workspace) {
   auto* panel = new RooflinePanel(workspace.focus());
-  return one_run_page(workspace, QObject::tr("Roofline"), panel, [panel](Run* run) { panel->setRun(run); },
-                      [](const Run& run) { return run.hasChoices(); });
+  Page page = one_run_page(workspace, QObject::tr("Roofline"), panel, [panel](Run* run) { panel->setRun(run); },
+                           [](const Run& run) { return run.hasChoices(); });
+  page.folds_setup = true;
+  return page;
 }
 
 }  // namespace ws::app

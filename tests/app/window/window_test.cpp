@@ -28,6 +28,7 @@
 #include "app/text/units.h"
 #include "app/pages/live/live_page.h"
 #include "app/window/lesson_runner.h"
+#include "app/window/side_rail.h"
 #include "app/window/start_page.h"
 #include "app/window/notice_bar.h"
 #include "app/window/status_line.h"
@@ -35,6 +36,7 @@
 #include "app/window/top_bar.h"
 #include "engine/devices/devices.h"
 #include "profiling/run_file/run_file.h"
+#include "tests/app/support/painted_text.h"
 #include "tests/app/support/window_home.h"
 #include "tests/app/support/window_tests.h"
 
@@ -57,6 +59,8 @@ class WindowTest : public QObject, WindowHome {
   void everyChoiceCanBeToggled();
   void jsonRoundTrips();
   void trainsIrisToTheEnd();
+  void setupLeavesItsWidthToPagesOfResults();
+  void aPictureWaitsForTheAnswer();
   void aLessonDrawsItsConclusion();
   void noticesMoveNothing();
   void noticesCoverNoControls();
@@ -159,6 +163,38 @@ void WindowTest::trainsIrisToTheEnd() {
   QVERIFY(std::abs(parts - run->split.wall_us) < 1e-6 * run->split.wall_us + 1e-9);
   QTRY_VERIFY(!window->findChild<LivePage*>()->loss()->dirty());
   QVERIFY(window->findChild<LivePage*>()->loss()->plot()->graphCount() >= 2);
+}
+
+// Setup has no use beside Compare or Kernels: they get its width, until a person opens it there.
+void WindowTest::setupLeavesItsWidthToPagesOfResults() {
+  auto window = open();
+  window->resize(1600, 972);
+  const auto buttons = window->findChildren<RailButton*>();
+  RailButton* setup = *std::ranges::find(buttons, QString("Setup"), &RailButton::text);
+  const auto show = [&window](const QString& name) { window->tabs()->setCurrentIndex(window->tabStrip()->pageNamed(name)); };
+  QVERIFY(setup->isChecked());
+  for (const char* name : {"Compare", "Kernels", "Memory", "Library"}) {
+    show(name);
+    QVERIFY2(!setup->isChecked(), name);
+  }
+  show("Live");
+  QVERIFY(setup->isChecked());
+  show("Compare");
+  setup->click();
+  show("Live"), show("Compare");
+  QVERIFY2(setup->isChecked(), "as the person left it there");
+}
+
+// A picture does not show the answer before a person has chosen one.
+void WindowTest::aPictureWaitsForTheAnswer() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const auto offered = lessons(window->workspace()->device()->info()->cuda);
+  StartCard* card = window->startPage()->cards()[size_t(std::ranges::find(offered, QString("weights"), &Lesson::name) - offered.begin())];
+  const auto names_curves = [card] { return std::ranges::count(painted_texts(*card), QString("zeros"), &PaintedText::text) > 0; };
+  QVERIFY(!names_curves());
+  card->answers()[0]->setChecked(true);
+  QVERIFY(names_curves());
 }
 
 // It ends on its chart with one sentence and one thing to try next.

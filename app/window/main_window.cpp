@@ -330,7 +330,7 @@ void MainWindow::refreshBars() {
   const QString keys =
       live_->isVisible()     ? tr("[W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
       : bar_->showsProgram() ? tr("[Ctrl R] records the program again · [?] keys")
-                             : tr("[Ctrl R] trains with the choices on the left · [?] keys");
+                             : tr("[Ctrl R] trains with the choices in Setup · [?] keys");
   status_->setKeys(keys);
   setup_button_->setText(bar_->showsProgram() ? tr("Program") : tr("Setup"));
   offerPages(bar_->showsProgram());

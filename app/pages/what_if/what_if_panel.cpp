@@ -120,7 +120,7 @@ void WhatIfPanel::build() {
   for (QSplitter* splitter : {rows, top, bottom}) splitter->setChildrenCollapsible(false);
   top->setStretchFactor(1, 1), bottom->setStretchFactor(0, 1);
   edits_pane_->setMinimumWidth(200), help_pane_->setMinimumWidth(280), parts_pane_->setMinimumWidth(240), proofs_->setMinimumWidth(240);  // the first layout may be narrow
-  top->setSizes({230, 800}), bottom->setSizes({440, 330, 280}), rows->setSizes({360, 300});
+  top->setSizes({230, 800}), bottom->setSizes({390, 400, 260}), rows->setSizes({360, 300});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->addWidget(rows);

@@ -400,7 +400,7 @@ void WhatIfPanel::fill() {
   if (!relation_.isEmpty()) notes << relation_;
   notes << tr("Filled: on the [critical path], which decides how long a step takes. %1 % of it is “%2”.").arg(share, 0, 'f', 0).arg(cause);
   const auto& pictures = view_->pictures();
-  if (!pictures.empty() && std::ranges::any_of(pictures.back().rows, made_to_fit)) notes << tr("A rank on time is drawn with work as short as it must be.");
+  if (!pictures.empty() && std::ranges::any_of(pictures.back().rows, made_to_fit)) notes.back() += tr(" A rank on time is drawn with work as short as it must be.");
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("For %1 of a step, the records do not show what the GPU waits for.").arg(step_time_text(r.unexplained_us));
   for (const std::string& warning : r.warnings) notes << text(warning);
   body_->showResult(headline_ + QStringLiteral("."), notes.join('\n'));

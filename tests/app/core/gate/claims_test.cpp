@@ -140,7 +140,7 @@ const std::vector<Answer> kAnswers{
     {"ranks", "rank wait > 2 ms", kTrue},
     {"ranks", "rank wait < 3.6 ms", kOpen},
     {"ranks", "exposed transfer < 100 us", kTrue},
-    {"ranks", "bus bandwidth > 100 GB/s", kTrue},
+    {"ranks", "bus bandwidth > 90 GB/s", kTrue},
     {"loader", "kernels per step == 41", kTrue},
     {"loader", "share(waits for data) > 70%", kTrue},
     {"loader", "share(waits for data) < 50%", kFalse},

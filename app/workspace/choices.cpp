@@ -84,7 +84,7 @@ Choices::Verdict Choices::verdict() const {
     const DataSize size(shape.features(), shape.train, shape.test);
     const FreeMemory free = free_memory_for(spec_);
     if (const auto why = why_it_does_not_fit(spec_, model, size, free)) return {why->text, why->key, 0, 0};
-    if (free.on_gpu()) return {{}, {}, device_bytes_needed(spec_, model, size), free.device_bytes};
+    if (free.on_gpu()) return {{}, {}, device_bytes_needed(spec_, model, size), free.device_bytes, spec_.exec.loader == Loader::Resident};
     return {{}, {}, host_bytes_needed(spec_, model, size, false), free.host_bytes};
   } catch (const Failure& problem) {
     return {problem.what(), spec_.model.layers.empty() ? "model.hidden" : "model.layers", 0, 0};

@@ -37,6 +37,7 @@ class Choices : public QObject {
   struct Verdict {
     std::string problem, key;                     // both empty if the run can start
     int64_t needed_bytes = 0, free_bytes = 0;     // for the memory that is shortest; 0 if unknown
+    bool with_data = false;                       // the GPU holds the data set as well; the CPU has it already
   };
   Verdict verdict() const;
   // The columns of the CSV file that the choices name; empty without one, or if it cannot be read.

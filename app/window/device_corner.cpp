@@ -12,8 +12,7 @@ QString device_text(const DeviceInfo* info, bool compact) {
   if (!info) return QObject::tr("looking for a GPU…");
   const QString name = QString::fromStdString(info->name);
   if (!info->cuda)
-    return compact ? QObject::tr("no GPU · CPU")
-                   : QObject::tr("no GPU, training on the CPU · %1 threads").arg(info->cpu_threads);
+    return compact ? QObject::tr("this machine: CPU") : QObject::tr("this machine: CPU, %1 threads, no GPU").arg(info->cpu_threads);
   if (compact) return name;
   return QObject::tr("%1 · %2 SMs · %3 · driver %4 · CUDA %5")
       .arg(name)

@@ -62,6 +62,7 @@ class WindowTest : public QObject, WindowHome {
   void setupLeavesItsWidthToPagesOfResults();
   void aPictureWaitsForTheAnswer();
   void aLessonDrawsItsConclusion();
+  void aLessonAsksWhileItTrains();
   void noticesMoveNothing();
   void noticesCoverNoControls();
   void openedFilesComeUpAlone();
@@ -255,10 +256,16 @@ void WindowTest::aLessonDrawsItsConclusion() {
   QTRY_VERIFY(!session->busy());
   QTRY_COMPARE(session->speed(), TrainSpeed::Slow);  // what was chosen outside of the lesson
   session->setSpeed(TrainSpeed::Full);
-  // So does the one of four first weights. It asks while it trains.
+}
+
+// The one of four first weights asks while it trains.
+void WindowTest::aLessonAsksWhileItTrains() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const auto offered = lessons(window->workspace()->device()->info()->cuda);
   int weights = 0;
   while (offered[size_t(weights)]->name != "weights") ++weights;
-  window->notice()->dismiss();
+  window->workspace()->session()->setSpeed(TrainSpeed::Full);
   window->lessons()->start(weights);
   QTRY_VERIFY2(window->notice()->text().contains(offered[size_t(weights)]->question), qPrintable(window->notice()->text()));
   QCOMPARE(window->notice()->actions().size(), size_t(offered[size_t(weights)]->answers.size()));

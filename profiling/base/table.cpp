@@ -90,6 +90,14 @@ Table with_columns(Table table, const std::vector<std::string>& keys) {
   return chosen;
 }
 
+std::string StepUnit::text(double us) const { return ms ? fixed(us / 1000, 2) : fixed(us, 1); }
+
+Table::Cell StepUnit::cell(double us) const {
+  Table::Cell cell(us);
+  cell.text = text(us);
+  return cell;
+}
+
 void choose_decimals(Table& table) {
   for (size_t c = 0; c < table.columns.size(); ++c) {
     Table::Column& column = table.columns[c];

@@ -51,6 +51,15 @@ struct Table {
   std::vector<Row> rows;
 };
 
+// The unit of times beside a step: ms from 10 ms on. A cell keeps its µs, and shows them in this unit.
+struct StepUnit {
+  explicit StepUnit(double step_us) : ms(step_us >= 10'000) {}
+  const char* name() const { return ms ? "ms" : "µs"; }
+  std::string text(double us) const;  // "8.66", "343.5"
+  Table::Cell cell(double us) const;
+  bool ms;
+};
+
 void choose_decimals(Table& table);  // numbers of one column get the same ones; large ones need none
 std::string cell_text(const Table& table, size_t row, size_t column);  // "–" if not known
 

@@ -193,14 +193,6 @@ std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_
   return can;
 }
 
-std::string StepUnit::text(double us) const { return ms ? fixed(us / 1000, 2) : fixed(us, 1); }
-
-Table::Cell StepUnit::cell(double us) const {
-  Table::Cell cell(us);
-  cell.text = text(us);
-  return cell;
-}
-
 Table remedy_table(const std::vector<Insight>& remedies, double step_us) {
   using Kind = Table::Kind;
   const StepUnit unit(step_us);

@@ -30,14 +30,6 @@ std::string predictions_note(const std::vector<Insight>& insights);  // what ± 
 std::string action_of(const Insight& insight);
 // The insights that a person can act on, the largest saving first. Without a prediction a row has no number.
 std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_us);
-// The unit of times beside a step: ms from 10 ms on. A cell keeps its µs, and shows them in this unit.
-struct StepUnit {
-  explicit StepUnit(double step_us) : ms(step_us >= 10'000) {}
-  const char* name() const { return ms ? "ms" : "µs"; }
-  std::string text(double us) const;  // "8.66", "343.5"
-  Table::Cell cell(double us) const;
-  bool ms;
-};
 Table remedy_table(const std::vector<Insight>& remedies, double step_us);
 
 }  // namespace ws::app

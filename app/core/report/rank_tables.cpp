@@ -20,11 +20,16 @@ std::string collectives_note(const prof::RankReport& report) {
   return report.computation ? "wait: of the ranks that wait · exposed: transfer not under computation" : "wait: of the ranks that wait";
 }
 
+StepUnit unit_of(const prof::RankReport& report) { return StepUnit(report.median_step_us > 0 ? report.median_step_us : report.step_us); }
+
 namespace {
 
 // Units stand in the title of the table, and numbers of a column have as many digits.
-void tidy(Table& table) {
-  for (Table::Column& column : table.columns) {
+void tidy(Table& table, const StepUnit& unit) {
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    Table::Column& column = table.columns[c];
+    for (Table::Row& row : table.rows)
+      if (unit.ms && column.key.ends_with("_us") && row.cells[c].known()) row.cells[c] = unit.cell(row.cells[c].number());
     column.unit.clear();
     if (column.kind == Table::Kind::Significant) column.kind = Table::Kind::Number;
   }
@@ -57,7 +62,7 @@ Table collectives_table(const prof::RankReport& report, bool wide) {
     table.columns[0].tip += " The CSV file has the names of the kernels.";
   }
   if (table.rows.size() > 1) add_sums(table, report);
-  tidy(table);
+  tidy(table, unit_of(report));
   return table;
 }
 
@@ -71,7 +76,7 @@ Table ranks_table(const prof::RankReport& report, bool wide) {
   if (report.computation) keys.push_back("exposed_us");
   keys.push_back("caused_us");
   Table table = with_columns(prof::rank_table(report), keys);
-  tidy(table);
+  tidy(table, unit_of(report));
   return table;
 }
 

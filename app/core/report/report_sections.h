@@ -9,6 +9,7 @@ std::vector<std::string> short_collective_names(const prof::RankReport& report);
 // `wide`: with whole names, and with the share of the peak that each collective reaches, where it is known.
 Table collectives_table(const prof::RankReport& report, bool wide);
 Table ranks_table(const prof::RankReport& report, bool wide);
+StepUnit unit_of(const prof::RankReport& report);  // of the times in both tables
 std::string collectives_note(const prof::RankReport& report);  // how to read the columns
 // A map of lateness, arrivals and bandwidth for each run of several ranks.
 std::vector<ReportFigure> rank_figures(const std::vector<ReportRun>& runs);

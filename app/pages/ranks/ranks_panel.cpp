@@ -214,9 +214,10 @@ void RanksPanel::fill() {
   else
     body_->showReason(why_empty);
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
-  ranks_pane_->setTitle(tr("By rank"), report().median_step_us > 0 ? tr("median step · late, transfer: mean · µs") : tr("mean of a step · µs"));
-  collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · µs · %1").arg(text(collectives_note(shown))),
-                              tr("mean of a step · wait: of the ranks that wait · µs"));
+  const QString unit = text(unit_of(shown).name());
+  ranks_pane_->setTitle(tr("By rank"), (report().median_step_us > 0 ? tr("median step · late, transfer: mean · %1") : tr("mean of a step · %1")).arg(unit));
+  collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · %1 · %2").arg(unit, text(collectives_note(shown))),
+                              tr("mean of a step · %1").arg(unit));
   const bool steps = has_step_of_ranks(shown);
   steps ? arrivals_pane_->setTitle(tr("The median step of each rank"), {}) : arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));
   bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s of a mean call against message size"), tr("bus GB/s, mean"));

@@ -120,8 +120,8 @@ std::string basis_text(const RankReport& report);  // which columns of rank_tabl
 // "rank 5 makes all ranks lose 0.30 ms a step (12 %): it comes about 3.0 ms late in every 10th step". If it is late in every step:
 // "rank 0 waits 3.56 ms of the median step (30 %) for rank 1, which computes 2.1× as long". Empty without a straggler.
 std::string straggler_text(const RankReport& report);
-// How the figures of the straggler relate: how late it comes, what a rank waits in its collectives, and in how much of the median
-// step its GPU only waits. Empty without a straggler of the median step.
+// How the figures of the straggler relate: how late it comes, and why the collectives of a rank wait longer than the rank.
+// Empty without a straggler of the median step.
 std::string waits_text(const RankReport& report);
 std::string usual_wait_text(const UsualWait& wait, size_t steps);
 // What the stragglers cost and what ranks wait without a pattern, the greatest cost first. Empty if nothing is worth saying.

@@ -84,18 +84,6 @@ std::string text_of(const RankReport& report, const Straggler& s) {
          (s.computes > 0 ? " and " + longer : "");
 }
 
-// "Rank 1 comes 1.61 to 3.17 ms late, 2.63 ms on average." The mean is the one of the table.
-std::string lateness_text(const RankReport& report, size_t late) {
-  double least = kUnknown, most = kUnknown;
-  for (size_t step = 0; step < report.steps.size(); ++step) {
-    const double us = report.late(late, step);
-    least = std::fmin(least, us), most = std::fmax(most, us);
-  }
-  const double mean = report.ranks[late].late;
-  const std::string name = "Rank " + std::to_string(report.straggler.rank) + " comes ";
-  return name + (least < mean && mean < most ? time_text(least) + " to " + time_text(most) + " late, " + time_text(mean) : time_text(mean) + " late") + " on average. ";
-}
-
 struct Cost {
   double us = 0;
   bool usual = false;  // the wait without a pattern
@@ -147,7 +135,7 @@ Table collective_table(const RankReport& report) {
   using Kind = Table::Kind;
   Table table{{{"bytes", "bytes", "", Kind::Bytes, 0, 12, "Size of one call."},
                {"count", "count", "", Kind::Significant, 0, 10, "Calls of a step."},
-               {"wait_us", "wait", "µs", Kind::Number, 1, 10, "Time until the last rank arrives, of the ranks that wait; the GPU may compute beside it."},
+               {"wait_us", "wait (may compute)", "µs", Kind::Number, 1, 20, "Time until the last rank arrives, of the ranks that wait; the GPU may compute beside it."},
                {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
                {"cost_us", "µs a step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what collectives add to a step."},
@@ -180,11 +168,11 @@ std::string waits_text(const RankReport& report) {
   const auto waiting = std::ranges::max_element(report.ranks, {}, &RankRow::wait);
   if (waiting == late || !(waiting->wait > 0) || !(waiting->collective_wait > 0)) return {};
   const double calls = std::round(static_cast<double>(waiting->collectives) / static_cast<double>(report.steps.size()));
-  const bool beside = waiting->collective_wait > 1.01 * waiting->wait;
+  const bool beside = waiting->collective_wait > 1.01 * waiting->wait, several = calls > 1;
   const std::string rank = "rank " + std::to_string(waiting->rank);
-  return lateness_text(report, static_cast<size_t>(late - report.ranks.begin())) + "The " + (calls > 1 ? count_text(calls) + " collectives" : "collective") + " of " + rank +
-         (calls > 1 ? " wait " : " waits ") + time_text(waiting->collective_wait) + " of a mean step" + (calls > 1 ? " together" : "") +
-         (beside ? ", but " + rank + " computes beside a part of it" : "") + ". For " + time_text(waiting->wait) + " of the median step, its GPU only waits.";
+  const std::string lateness = report.straggler.computes > 0 ? "Rank " + std::to_string(late->rank) + " comes " + time_text(late->late) + " late on average. " : std::string();  // else the headline says it
+  return lateness + "The collective" + (several ? "s" : "") + " of " + rank + (several ? " wait " : " waits ") +
+         (beside ? "longer, " : "") + time_text(waiting->collective_wait) + " of a mean step" + (beside ? ", because " + rank + " computes beside " + (several ? "them" : "it") : "") + ".";
 }
 
 std::string costliest_text(const RankReport& report) {
@@ -222,7 +210,7 @@ std::string to_text(const RankReport& report) {
           (report.computation ? "Exposed transfer is not hidden by computation.\n"
                               : "Only collectives were recorded, so what hides a transfer is not known.\n") +
           to_text(rank_table(report));
-  if (!report.collectives.empty()) text += "\nMeans of a step and rank; wait: of the ranks that wait, and the GPU may compute beside it; bus GB/s: of a mean call.\n" + to_text(collective_table(report));
+  if (!report.collectives.empty()) text += "\nMeans of a step and rank; wait (may compute): of the ranks that wait, and the GPU may compute beside it; bus GB/s: of a mean call.\n" + to_text(collective_table(report));
   if (!report.peak.empty()) text += "peak: all-reduces of this size on the same GPUs when nothing else runs\n";
   for (const std::string& note : report.notes) text += "\n" + note;
   return report.notes.empty() ? text : text + "\n";

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "app/core/report/report_sections.h"
 #include "profiling/analysis/steps_of_run.h"
@@ -339,7 +340,7 @@ class BandwidthChart {
       if (!has_bandwidth_of(row)) continue;
       const bool alone = std::ranges::count(names, names[i]) == 1;  // otherwise the size differs
       const std::string name = name_of_label(names[i]) + (alone ? "" : ", " + bytes_text(static_cast<double>(row.bytes)));
-      add_collective(row, name, static_cast<int>(i) == chosen);
+      add_collective(row, name, alone ? name : bytes_text(static_cast<double>(row.bytes)), static_cast<int>(i) == chosen);
     }
     return std::move(drawing_);
   }
@@ -387,22 +388,30 @@ class BandwidthChart {
     taken_.push_back({box.x, box.y, sample + kSample - box.x, box.height});
   }
 
-  void add_collective(const prof::CollectiveRow& row, const std::string& name, bool chosen) {
+  // The short name is for a label that has little place beside its point.
+  void add_collective(const prof::CollectiveRow& row, const std::string& name, const std::string& short_name, bool chosen) {
     const double at_x = x(static_cast<double>(row.bytes)), at_y = y(row.bus_gb_s), r = chosen ? 6.5 : 4.5;
     drawing_.rect(at_x - r, at_y - r, 2 * r, 2 * r, hex_colour(ink_.point), hex_colour(chosen ? ink_.text : ink_.ground));
-    const std::string label = name + ": " + significant(row.bus_gb_s) +
-                              (row.peak_gb_s > 0 ? " of " + significant(row.peak_gb_s) : std::string());
-    const auto place = place_beside(at_x, at_y, static_cast<double>(label.size()) * kLetter);
+    const std::string rate = ": " + significant(row.bus_gb_s) + (row.peak_gb_s > 0 ? " of " + significant(row.peak_gb_s) : std::string());
+    const auto place_of = [&](const std::string& words, bool near) { return place_beside(at_x, at_y, static_cast<double>(words.size()) * kLetter, near); };
+    std::string label = name + rate;
+    std::optional<Box> place = place_of(label, true);
+    if (!place && short_name != name) {
+      place = place_of(short_name + rate, true);
+      if (place) label = short_name + rate;
+    }
+    if (!place) place = place_of(label, false);
     if (!place) return;
     taken_.push_back(*place);
     drawing_.text(place->x, place->y + 11, label, Anchor::Start, 11, hex_colour(chosen ? ink_.text : ink_.secondary),
                   chosen ? 600 : 400);
   }
 
-  // A label crosses the line of the peak only where there is no other place.
-  std::optional<Box> place_beside(double at_x, double at_y, double wide) const {
+  // A label crosses the line of the peak only where there is no other place. `near`: at the height of its point.
+  std::optional<Box> place_beside(double at_x, double at_y, double wide, bool near) const {
+    static constexpr std::array kDown{-7.0, 8.0, -22.0, 23.0, -37.0, 38.0, -52.0, 53.0};
     for (const bool may_cross : {false, true})
-      for (const double down : {-7.0, 8.0, -22.0, 23.0, -37.0, 38.0, -52.0, 53.0})
+      for (const double down : std::span(kDown).first(near ? 1 : kDown.size()))
         for (const double left : {at_x + 10, at_x - 10 - wide})
           if (const Box box{left, at_y + down, wide, 14}; is_free(box, may_cross)) return box;
     return std::nullopt;

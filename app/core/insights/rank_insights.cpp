@@ -32,7 +32,7 @@ std::optional<Insight> late_rank(const prof::RankReport& report) {
   Insight late = of_wait(report, report.straggler.cost_us, report.straggler.of_median,
                       {"late rank", straggler_text(report),
                        (waits.empty() ? "The others wait for it in a collective." : waits) + " " + before + "The page Ranks shows each step."});
-  late.action = (report.straggler.computes > 0 ? "less work for " : "less before a collective on ") + rank, late.edits = rank + " on time";
+  late.action = late.edits = rank + " on time";
   return late;
 }
 

@@ -74,6 +74,7 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
   if (column >= cells.size()) return {};  // right of a heading
   const Table::Cell& cell = cells[column];
   if (role == Qt::DisplayRole) return value_text(cell, table_.columns[column]);
+  if (role == Qt::ForegroundRole && !cell.known() && !cell.text.empty()) return theme().quiet;  // words instead of a value
   if (role == kSortRole) return sort_value(cell);
   if (role == kMeaningRole && cell.swatch >= 0) return cell.swatch;
   if (role == Qt::ToolTipRole && !cell.tip.empty()) return text(cell.tip);

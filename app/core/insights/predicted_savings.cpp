@@ -144,6 +144,7 @@ std::string relation_text(const Insight& insight) {
   const double more = insight.saves_us.value - now.us;
   const std::string calls = calls_text(insight), figure = now.what + (calls.empty() ? ", " + time_text(now.us) : std::string());
   std::string text = "about what " + figure;
+  if (more > 0) text += ", and the ± is larger than the difference";
   if (more > insight.saves_us.half_width) text = "more than " + figure + ", because what follows begins earlier";
   if (more < -insight.saves_us.half_width) text = "less than " + figure + ", because " + now.rest;
   return calls.empty() ? text : text + ". " + calls;
@@ -171,10 +172,10 @@ std::string predictions_note(const std::vector<Insight>& insights) {
     if (!insight.saves_us.known() && insight.predicted_us <= 0) continue;
     ++savings;
     noise = noise || insight.saves_us.half_width > 0;
-    kinds.insert(insight.saves_us.known() ? kind_of_edits(insight.edits) : "choices");  // a rule predicts these without a replay
+    kinds.insert(insight.saves_us.known() ? kind_of_edits(insight.edits) : action_of(insight));  // a rule predicts these without a replay
   }
   if (savings == 0) return {};
-  return (savings > 1 ? "Each saving is predicted alone, and savings may overlap. " : "The saving is predicted. ") + with_noise(noise, proved_predictions().quote(kinds)) + ".";
+  return (savings > 1 ? "Savings may overlap. " : "The saving is predicted. ") + with_noise(noise, proved_predictions().quote(kinds)) + ".";
 }
 
 std::string action_of(const Insight& insight) {
@@ -189,7 +190,6 @@ std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_
   std::ranges::copy_if(insights, std::back_inserter(can), [&](const Insight& insight) {
     return !action_of(insight).empty() && (saving_us(insight, step_us) > 0 || insight.look_at != prof::Meaning::Other);
   });
-  std::ranges::stable_sort(can, std::ranges::greater{}, [&](const Insight& insight) { return saving_us(insight, step_us); });
   return can;
 }
 
@@ -199,11 +199,12 @@ Table remedy_table(const std::vector<Insight>& remedies, double step_us) {
   Table table;
   table.columns = {{.key = "action", .name = "what to do", .kind = Kind::Text, .tip = "The page Advice says why and how."},
                    {.key = "now_us", .name = "waits now", .unit = unit.name(), .kind = Kind::Time, .width = 13, .tip = "What waits for it in a median step now: the GPU, as parts of the split say, or the host at a line."},
-                   {.key = "saves_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .width = 20, .tip = "Each alone; ± shows how much the steps of this recording differ."},
+                   {.key = "saves_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .width = 20, .tip = "Each saving is predicted alone. ± shows how much the steps of this recording differ."},
                    {.key = "", .name = "what to do", .kind = Kind::Text, .width = 1}};
   for (const Insight& one : remedies) {
     const double now = one.host_waits_us > 0 ? one.host_waits_us : sum_of(one.gpu_waits), saves = saving_us(one, step_us);
     Table::Cell saving = saves > 0 ? unit.cell(saves) : Table::Cell();
+    if (!(saves > 0)) saving.text = "not predicted";
     if (one.saves_us.known()) saving.text = number_text(one.saves_us, unit);
     else if (one.at_most_us > 0) saving.text = "≤ " + unit.text(one.at_most_us);
     const std::string action = action_of(one);

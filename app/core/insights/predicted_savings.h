@@ -28,7 +28,7 @@ std::string predictions_note(const std::vector<Insight>& insights);  // what ± 
 
 // What a person does about it: "allocator arena, launch graph", "load data with more workers". Empty for a finding only.
 std::string action_of(const Insight& insight);
-// The insights that a person can act on, the largest saving first. Without a prediction a row has no number.
+// The insights that a person can act on, in their order: the largest saving first. Without a prediction a row has no number.
 std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_us);
 Table remedy_table(const std::vector<Insight>& remedies, double step_us);
 

@@ -91,7 +91,7 @@ std::string ProvedPredictions::quote(const std::string& kind, double step_us) co
   if (const std::vector<Proof> such = of_kind(shipped_, kind); !such.empty())
     return "such predicted steps were " + off_text(such, step_us) + " (" + count_of(such.size()) + " " + on_device(such) + ", none on this machine)";
   if (proofs().empty()) return "no prediction has been proved yet";
-  return "no such prediction has been proved; others were " + off_text(proofs(), step_us) + " (" + count_of(proofs().size()) + " " + where() + ")";
+  return "such predictions are not proved yet; others were " + off_text(proofs(), step_us) + " (" + count_of(proofs().size()) + " " + where() + ")";
 }
 
 std::string ProvedPredictions::quote(const Interval& saves_us, double step_us, const std::string& kind) const {
@@ -105,14 +105,15 @@ std::string ProvedPredictions::quote(const std::set<std::string>& kinds) const {
   std::string parts, missing;
   std::set<std::string> not_proved = kinds;
   for (const auto& [kind, errors] : by_kind())
-    if (not_proved.erase(kind) > 0) parts += (parts.empty() ? "" : ", ") + percent(errors.median) + " (" + kind + ", " + count_of(errors.proofs) + ")";
+    if (not_proved.erase(kind) > 0) parts += (parts.empty() ? "" : ", ") + percent(errors.median) + " (" + kind + ")";
+  const std::string in_proofs = any_here() ? " in proofs on this machine" : " in proofs " + on_device(shipped_);
+  if (parts.empty()) return "such predictions are not proved yet; others were typically off by " + percent(errors_of(proofs()).median) + in_proofs;
   for (const std::string& kind : not_proved) missing += (missing.empty() ? "; not proved yet: " : ", ") + kind;
-  if (parts.empty()) return "no such prediction has been proved; others were " + off_text(proofs(), 0) + " (" + count_of(proofs().size()) + " " + where() + ")";
-  return "predicted steps were off by " + parts + " at the median " + where() + missing;
+  return "predicted steps were typically off by " + parts + in_proofs + missing;
 }
 
 std::string with_noise(bool noise, std::string quote) {
-  if (noise) return "± shows how much the steps of this recording differ; " + quote;
+  if (noise) return "± shows how much steps differ; " + quote;
   quote[0] = static_cast<char>(std::toupper(quote[0]));
   return quote;
 }

@@ -44,7 +44,7 @@ class ProvedPredictions {
  private:
   std::vector<Proof> here_, shipped_;
 };
-std::string with_noise(bool noise, std::string quote);  // "± shows how much the steps of this recording differ; " before it, if there is a ±
+std::string with_noise(bool noise, std::string quote);  // "± shows how much steps differ; " before it, if there is a ±
 ProvedPredictions proved_predictions();  // reads the proofs that are kept and those that ship
 
 std::string interval_text(const Interval& us);  // "12.3 ± 3.0 µs", "4.17 ± 1.00 ms"

@@ -149,14 +149,14 @@ TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
   EXPECT_EQ(proved.quote("no sync", 1000), "such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 proofs on this machine)");
   EXPECT_EQ(proved.quote("several edits", 0), "such predicted steps were off by 50.0 % at the median (1 proof on this machine)");
   EXPECT_EQ(proved.quote("one graph launch", 0), "such predicted steps were off by 3.0 % at the median (1 proof on an NVIDIA H200, none on this machine)");
-  EXPECT_EQ(proved.quote({120, 9}, 1000, "no sync"), "Saves 120.0 ± 9.0 µs a step. ± shows how much the steps of this recording differ; " + proved.quote("no sync", 1000) + ".");
+  EXPECT_EQ(proved.quote({120, 9}, 1000, "no sync"), "Saves 120.0 ± 9.0 µs a step. ± shows how much steps differ; " + proved.quote("no sync", 1000) + ".");
   EXPECT_EQ(proved.quote({120, 0}, 1000, "no sync"), "Saves 120.0 µs a step. Such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 proofs on this machine).");
-  EXPECT_EQ(proved.quote("NAME /N", 0), "no such prediction has been proved; others were off by 6.0 % at the median (4 proofs on this machine)");
+  EXPECT_EQ(proved.quote("NAME /N", 0), "such predictions are not proved yet; others were off by 6.0 % at the median (4 proofs on this machine)");
   const ProvedPredictions none_here({}, shipped);
   EXPECT_EQ(none_here.where(), "on an NVIDIA H200, none on this machine");
   EXPECT_EQ(none_here.proofs().size(), 2u);
-  EXPECT_EQ(proved.quote(std::set<std::string>{"no sync", "several edits"}), "predicted steps were off by 4.0 % (no sync, 3 proofs), 50.0 % (several edits, 1 proof) at the median on this machine");
-  EXPECT_THAT(proved.quote(std::set<std::string>{"no sync", "choices"}), testing::EndsWith("on this machine; not proved yet: choices"));
+  EXPECT_EQ(proved.quote(std::set<std::string>{"no sync", "several edits"}), "predicted steps were typically off by 4.0 % (no sync), 50.0 % (several edits) in proofs on this machine");
+  EXPECT_THAT(proved.quote(std::set<std::string>{"no sync", "fusion pointwise"}), testing::EndsWith("on this machine; not proved yet: fusion pointwise"));
   EXPECT_EQ(ProvedPredictions({}, {}).quote("no sync", 1000), "no prediction has been proved yet");
   EXPECT_EQ(ProvedPredictions({}, {}).quote(std::set<std::string>{"no sync"}), "no prediction has been proved yet");
   const std::vector<ProvedKind> kinds = proved.by_kind();

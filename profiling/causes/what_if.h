@@ -39,7 +39,8 @@ struct HelpRow {
 inline constexpr const char* kIfFree = "If a part took no time, a step would save";  // the title of such rows
 inline constexpr const char* kSavesMore =
     "A step can save more than the work takes: what follows begins earlier and waits less, and steps differ.";
-inline constexpr const char* kOnlyWaits = "A part without a figure for its own work only waits in most steps.";
+inline constexpr const char* kOnlyWaits = "A part without a time has no work of its own in most steps: it only waits.";
+inline constexpr const char* kUpperLimit = "Upper limit: what a step would save if the part took no time.";
 
 struct WhatIf {
   Interval measured_us, predicted_us;

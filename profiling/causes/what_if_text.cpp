@@ -42,6 +42,7 @@ std::string rows_text(const std::string& title, const std::vector<HelpRow>& rows
   for (const HelpRow& row : shown)
     text += formatted("{:>16.2f} {:>17.2f} {:>11}  {:<7} {}{}\n", row.gain_us, row.slope(), row.only_waits() ? "–" : fixed(row.now_us, 2), group_kind_name(row.kind), shortened(row.name, kNameLetters),
                       row.rank >= 0 ? ", rank " + std::to_string(row.rank) : "");
+  text += std::string(kUpperLimit) + "\n";
   if (std::ranges::any_of(shown, &HelpRow::saves_more_than_work)) text += std::string(kSavesMore) + "\n";
   if (std::ranges::any_of(shown, &HelpRow::only_waits)) text += std::string(kOnlyWaits) + "\n";
   if (shown[0].rank >= 0) text += "The work is of a step of the rank that has most of it.\n";
@@ -92,9 +93,8 @@ std::string to_text(const WhatIf& result, const std::string& advice) {
   text += advice;
   text += path_text("of the critical path of a measured step, through all ranks: the work and waits that decide how long it takes", result.path);
   if (!result.edits.empty()) text += path_text("of the critical path of a predicted step", result.path_after);
-  const std::string title = std::string(kIfFree) + " (a limit: often nobody can do it)";
-  text += rows_text(title + ", now:", result.rows);
-  if (!result.edits.empty()) text += rows_text(title + ", after the edits:", result.rows_after);
+  text += rows_text(std::string(kIfFree) + ", now:", result.rows);
+  if (!result.edits.empty()) text += rows_text(std::string(kIfFree) + ", after the edits:", result.rows_after);
   return text + doubts_text(result.unexplained_us, result.least_explained, result.warnings);
 }
 

@@ -72,20 +72,23 @@ QString list_name(prof::GroupKind kind) {
   return QObject::tr("By op");
 }
 
-// `step_us`: chooses the unit.
-Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us) {
+// `step_us`: chooses the unit. `remedies`: one may say what the allocator's calls do.
+Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const std::vector<Insight>& remedies) {
   Table table;
   using Kind = Table::Kind;
   const StepUnit unit(step_us);
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "what the step does"},
-                   {.key = "now_us", .name = "own time", .unit = unit.name(), .kind = Kind::Time, .tip = "its work in the median one of the replayed steps, without waits; threads together. The split counts other steps, and only what no other work hides."},
+                   {.key = "now_us", .name = "own time", .unit = unit.name(), .kind = Kind::Time, .tip = std::string("its work in the median one of the replayed steps, without waits; threads together. The split counts other steps, and only what no other work hides. ") + prof::kOnlyWaits},
                    {.key = "one_us_less_saves", .name = "1 µs less saves", .decimals = 2, .tip = "what a step saves for each µs that this takes less: 1 on the critical path, 0 beside it"},
-                   {.key = "saved_if_free_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .tip = std::string("what a step saves if this takes no time. ") + prof::kSavesMore}};
+                   {.key = "saved_if_free_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .tip = std::string(prof::kUpperLimit) + " " + prof::kSavesMore}};
   const bool ranks = std::ranges::any_of(rows, [](const prof::HelpRow& row) { return row.rank >= 0; });
+  const auto calls = std::ranges::find_if(remedies, [](const Insight& one) { return one.calls_us > 0; });
   if (ranks) table.columns.push_back({.key = "rank", .name = "rank", .kind = Kind::Count, .tip = "the rank that has most of it: the own time is of this rank"});
   for (const prof::HelpRow& row : rows) {
     Table::Row cells{{row.name, row.only_waits() ? Table::Cell() : unit.cell(row.now_us), row.slope(), unit.cell(row.gain_us)}};
     if (ranks) cells.cells.push_back(row.only_waits() ? Table::Cell() : Table::Cell(row.rank));
+    if (calls != remedies.end() && row.kind == prof::GroupKind::Cause && row.name == prof::path_cause_name({prof::PathCause::AllocatorCalls}) && !calls_text(*calls).empty())
+      cells.cells[0].tip = calls_text(*calls) + ".";
     table.rows.push_back(std::move(cells));
   }
   return table;
@@ -460,16 +463,11 @@ void WhatIfPanel::fillTables() {
   help_note_->setVisible(!help_note_->text().isEmpty());
   help_pane_->setTitle(tr("Advice"), tr("as on the page Advice · double-click: add as an edit"), tr("double-click: add as an edit"));
   const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);
-  parts_model_.setTable(result_ ? parts_table(rows, result_->measured_us.value) : Table{});
+  parts_model_.setTable(result_ ? parts_table(rows, result_->measured_us.value, remedies_) : Table{});
   kind_button_->setText(list_name(kind_));
   for (int i = 0; const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
     kind_button_->menu()->actions()[i++]->setEnabled(!rows_of(result_, kind).empty());
-  const bool more = std::ranges::any_of(rows, &prof::HelpRow::saves_more_than_work);
-  const bool waits = std::ranges::any_of(rows, &prof::HelpRow::only_waits);
-  const auto calls = std::ranges::find_if(remedies_, [](const Insight& one) { return one.calls_us > 0; });
-  parts_note_->setText(tr("A limit: often nobody can do it. The own time is of a replayed step, the split of the typical ones.") + (more ? tr(" A step can save more than the own time: what follows begins earlier.") : QString()) +
-                       (waits ? " " + text(prof::kOnlyWaits) : QString()) +
-                       (calls == remedies_.end() || kind_ != prof::GroupKind::Cause ? QString() : tr(" %1.").arg(text(calls_text(*calls)))));
+  parts_note_->setText(text(prof::kUpperLimit));
   parts_note_->setVisible(!rows.empty());
   parts_pane_->setTitle(tr("If a part took no time"), result_ && !result_->edits.empty() ? tr("after the edits") : QString());
   fitTables();

@@ -14,7 +14,7 @@ namespace ws::app {
 namespace {
 
 constexpr double kLeft = 116, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 13, kMostRow = 72, kBarSpace = 6, kSpace = 10;
-constexpr double kFaint = 0.45, kExample = 0.8;
+constexpr double kFaint = 0.3, kExample = 0.8, kUnderline = 2;
 constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
 constexpr int kFewestLetters = 6;
 
@@ -114,9 +114,10 @@ void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, doub
   painter.drawText(QRectF(8, top, kLeft - 14, height), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(row.name, Qt::ElideRight, static_cast<int>(kLeft - 14)));
   for (const PathPicture::Bar& bar : row.bars) {
     const QRectF box(x(bar.begin), top + space / 2, std::max(1.0, x(bar.end) - x(bar.begin)), height - space);
-    painter.setOpacity(opacity * (bar.on_path ? 1 : kFaint));
+    painter.setOpacity(bar.on_path ? 1 : opacity * kFaint);
     draw_fill(painter, box, bar.waits_for_data ? theme().data_wait : meaning_brush(bar.meaning));
     painter.setOpacity(1);
+    if (bar.on_path) painter.fillRect(QRectF(box.left(), box.bottom() + 0.5, box.width(), std::min(kUnderline, space / 2)), theme().text);
     const QString name = name_in(painter.fontMetrics(), bar.name, box.width());
     if (name.isEmpty()) continue;
     painter.setPen(bar.on_path ? theme().ink_on(theme().of(bar.meaning)) : theme().secondary);

@@ -1,5 +1,5 @@
-// The measured and the predicted step on one axis, each with its critical path: what is on the path is filled, the rest is
-// faint.
+// The measured and the predicted step on one axis, each with its critical path: what is on the path is strong and underlined,
+// the rest is faint.
 #pragma once
 #include <QString>
 #include <QWidget>

@@ -401,7 +401,7 @@ void WhatIfPanel::fill() {
   const double share = r.path.empty() || !(r.measured_us.value > 0) ? 0 : 100 * r.path.front().path_us / r.measured_us.value;
   QStringList notes;
   if (!relation_.isEmpty()) notes << relation_;
-  notes << tr("Filled: on the [critical path], which decides how long a step takes. %1 % of it is “%2”.").arg(share, 0, 'f', 0).arg(cause);
+  notes << tr("Underlined: on the [critical path], which decides how long a step takes. %1 % of it is “%2”.").arg(share, 0, 'f', 0).arg(cause);
   const auto& pictures = view_->pictures();
   if (!pictures.empty() && std::ranges::any_of(pictures.back().rows, made_to_fit)) notes.back() += tr(" A rank on time is drawn with work as short as it must be.");
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("For %1 of a step, the records do not show what the GPU waits for.").arg(step_time_text(r.unexplained_us));

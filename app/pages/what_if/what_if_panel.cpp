@@ -282,7 +282,7 @@ std::optional<Example> example_of(const prof::StepCauses& causes, const prof::Tr
 QString relation_of(const std::vector<Insight>& remedies, const std::string& edits) {
   const auto same = std::ranges::find_if(remedies, [&](const Insight& one) { return one.saves_us.known() && (edits.empty() ? one.saves_us.value > 0 : one.edits == edits); });
   const std::string relation = same == remedies.end() ? std::string() : relation_text(*same);
-  return relation.empty() ? QString() : QObject::tr("It saves %1.").arg(text(relation));
+  return relation.empty() ? QString() : (edits.empty() ? QObject::tr("The example saves %1: %2.") : QObject::tr("It saves %1: %2.")).arg(text(interval_text(same->saves_us)), text(relation));
 }
 
 bool made_to_fit(const PathPicture::Row& row) { return std::ranges::any_of(row.bars, &PathPicture::Bar::made_to_fit); }
@@ -290,15 +290,14 @@ bool made_to_fit(const PathPicture::Row& row) { return std::ranges::any_of(row.b
 // The noise stands once, at the saving.
 QString change_of(const prof::WhatIf& then) {
   const double before = then.measured_us.value, after = then.predicted_us.value;
-  const QString times = QObject::tr("%1 instead of %2").arg(step_time_text(after), step_time_text(before));
-  return after > 0 && after < before ? QObject::tr("%1, %2× faster").arg(times, fixed_text(before / after, 2)) : times;
+  return after > 0 && after < before ? QObject::tr("%1, %2× faster").arg(step_time_text(after), fixed_text(before / after, 2)) : step_time_text(after);
 }
 
 // The predicted step, in one sentence.
 QString headline_of(const prof::WhatIf& result, const std::optional<Example>& example) {
-  if (!result.edits.empty()) return QObject::tr("Predicted step: %1").arg(change_of(result));
-  if (example) return QObject::tr("With “%1” a step would take %2").arg(example->name, change_of(example->then));
-  return QObject::tr("A step takes %1").arg(step_time_text(result.measured_us.value));
+  const QString now = QObject::tr("A step takes %1").arg(step_time_text(result.measured_us.value));
+  if (!result.edits.empty()) return QObject::tr("%1. With the edits it would take %2").arg(now, change_of(result));
+  return example ? QObject::tr("%1. For example, with “%2” it would take %3").arg(now, example->name, change_of(example->then)) : now;
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ void WhatIfTest::anEditIsPredicted() {
   const QString written = shown.panel.input()->placeholderText();  // its last edit names an op of this run
   QVERIFY2(written.endsWith(" /2") && shown.panel.addEdit(written), qPrintable(written));
   shown.panel.clearEdits();
-  QVERIFY2(shown.panel.headline().startsWith("With “") && !shown.panel.headline().contains("±") && shown.panel.headline().contains(" instead of "), qPrintable(shown.panel.headline()));
+  QVERIFY2(shown.panel.headline().startsWith("A step takes ") && !shown.panel.headline().contains("±") && shown.panel.headline().contains(". For example, with “"), qPrintable(shown.panel.headline()));
   const double before = shown.panel.result()->measured_us.value;
   QVERIFY(shown.panel.addEdit("no sync; launch calls /2"));
   QCOMPARE(shown.panel.edits(), QStringList({"no sync", "launch calls /2"}));

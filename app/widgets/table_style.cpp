@@ -34,7 +34,9 @@ class RowDelegate : public QStyledItemDelegate {
     const auto align = static_cast<Qt::Alignment>(index.data(Qt::TextAlignmentRole).toInt());
     const bool number = align & Qt::AlignRight;
     painter->setFont(ui_font(section ? 11.5 : 12, section ? 600 : 400));
-    painter->setPen(section ? t.secondary : t.text);
+    const QVariant pale = index.data(Qt::ForegroundRole);
+    const QColor ink = pale.isValid() ? pale.value<QColor>() : t.text;
+    painter->setPen(section ? t.secondary : ink);
     const QString text = index.data().toString();
     if (number)
       draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);

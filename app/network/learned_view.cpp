@@ -85,8 +85,9 @@ void LearnedView::paintEvent(QPaintEvent*) {
   }
   painter.setPen(tight_ ? t.secondary : t.text);
   painter.setFont(tight_ ? ui_font(11) : ui_font(12.5, 600));
-  painter.drawText(QRectF(10, 4, width() - 20, 20), Qt::AlignVCenter,
-                   painter.fontMetrics().elidedText(accessibleName(), Qt::ElideRight, width() - 20));
+  const int space = width() - 20;  // the part after a colon goes first
+  const QString name = painter.fontMetrics().horizontalAdvance(accessibleName()) > space ? accessibleName().section(':', 0, 0) : accessibleName();
+  painter.drawText(QRectF(10, 4, space, 20), Qt::AlignVCenter, painter.fontMetrics().elidedText(name, Qt::ElideRight, space));
   if (!hasContent()) return;
   const QRectF area = QRectF(rect()).adjusted(10, tight_ ? kTightTop : 30, -10, tight_ ? -kTightBottom : -10);
   switch (kind_) {

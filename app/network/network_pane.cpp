@@ -18,6 +18,11 @@ bool has_weights(const Run& run) {
          (run.live() || QFileInfo::exists(weights_path(run.path)));
 }
 
+// Before its first test a network misreads nearly all, which says nothing of the training.
+bool before_first_test(const Run& run, const WeightsSnapshot& snapshot) {
+  return run.live() && (run.evals.empty() || static_cast<double>(snapshot.step) < run.evals.front().step);
+}
+
 }  // namespace
 
 NetworkPane::NetworkPane(TrainingSession* session, QWidget* parent)
@@ -121,7 +126,9 @@ void NetworkPane::take(const std::shared_ptr<const WeightsSnapshot>& snapshot,
   const bool plane = views_[0]->hasContent(), pictures = !plane && views_[1]->hasContent();
   const bool confusion = !plane && !pictures && views_[3]->hasContent();
   views_[0]->setVisible(plane);
-  views_[1]->setVisible(pictures), views_[2]->setVisible(pictures && views_[2]->hasContent());
+  views_[1]->setVisible(pictures);
+  views_[2]->setVisible(pictures && views_[2]->hasContent() && !before_first_test(*reader_.run(), *snapshot));
+  views_[2]->setName(tr("Misread at step %1: guess → truth").arg(count_text(snapshot->step)));
   views_[3]->setVisible(confusion);
   showPlanes();
   if (rows->context > 0) looks_.setWeights(snapshot, rows);

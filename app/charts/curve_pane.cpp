@@ -153,7 +153,7 @@ void CurvePane::fillMenu(QMenu* menu) {
   choice(across, tr("Linear x"), !log_x_, [this] { setLogX(false); });
   if (per_step(measure_)) {
     QMenu* smoothing = menu->addMenu(tr("Smoothing"));
-    for (double factor : {0.0, 0.6, 0.9, 0.97, 0.99})
+    for (double factor : {0.0, 0.6, 0.9, 0.98, 0.99})
       choice(smoothing, factor == 0 ? tr("Batch loss, not smoothed") : mean_name(values_in_mean(factor)), factor == smoothing_, [this, factor] { setSmoothing(factor); });
   }
   menu->addSeparator();

@@ -70,7 +70,7 @@ class CurvePane : public Pane {
   Gauge measure_;
   XAxis x_ = XAxis::Step;
   bool log_x_ = false, log_y_ = false, dirty_ = true;
-  double smoothing_ = 0.97;
+  double smoothing_ = 0.98;  // as many batches as in the one loss of a run
   QString key_;  // as the note has it
   ByteUnit unit_ = byte_unit(0);
   std::vector<CurveData> curves_;

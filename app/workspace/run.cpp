@@ -57,6 +57,10 @@ prof::StepsOf Run::stepsOf() const {
 
 bool Run::machineBusy() const { return stepsOf() == prof::StepsOf::Training && prof::varies_widely(step_time); }
 
+std::span<const StepPoint> Run::countedSteps() const {
+  return std::span(steps).first(live() && counted_steps_ > 0 ? std::min(counted_steps_, steps.size()) : steps.size());
+}
+
 bool Run::hasLoss() const {
   const auto finite = [](const auto& point) { return std::isfinite(point.loss); };
   return hasChoices() || std::isfinite(trainLoss()) || std::ranges::any_of(steps, finite) || std::ranges::any_of(evals, finite);
@@ -274,7 +278,7 @@ void Run::thinSteps() {
     if (low != high) steps[kept++] = second;
   }
   steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(kept), steps.begin() + static_cast<std::ptrdiff_t>(half));
-  ++steps_thinned_;
+  ++steps_thinned_, counted_steps_ = 0;
 }
 
 void Run::applyTrace(RunUpdate& update) {
@@ -294,6 +298,7 @@ void Run::applyTrace(RunUpdate& update) {
   step_time = prof::step_time(of_run.sample({.until = until, .lengths_only = true}), losses_.seen(), meanUs(), stepsOf());
   const size_t most = update.summary ? prof::SampleRange::kOfAFinishedRun : prof::SampleRange::kOfALiveRun;
   if (trace.span_count() > 0) split = split_of(of_run, {.until = until, .most_spans = most}, step_time.us.value);
+  counted_steps_ = steps.size();
   split_due_.setRemainingTime(300);
 }
 

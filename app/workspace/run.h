@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "app/core/runs/run_name.h"
@@ -121,6 +122,7 @@ class Run : public QObject {
   double samplesPerSecond() const;
   double meanUs() const;     // mean step of the whole run so far
   double trainLoss() const;  // from the last batch
+  std::span<const StepPoint> countedSteps() const;  // while it trains: up to where its figures were last made
   prof::StepsOf stepsOf() const;
   bool machineBusy() const;  // something else used the machine while it was measured
   bool hasLoss() const;      // false: another program that logged none
@@ -188,6 +190,7 @@ class Run : public QObject {
   bool unreadable_ = false;                         // reported once
   prof::TimeNs looked_begin_ = 0, looked_end_ = 0;  // the range fetched last
   QDeadlineTimer split_due_{0};
+  size_t counted_steps_ = 0;  // see countedSteps(); 0: all
   Job keeping_marks_;
 };
 

@@ -5,9 +5,10 @@
 
 namespace ws::app {
 
+// The losses of a live run count up to where its figures were last made, so that every view shows the same number.
 // A run whose steps were not read yet has the loss of its last step.
 inline LossFigure loss_of(const Run& run) {
-  const LossFigure known = loss_figure(run.testLoss(), run.steps, &StepPoint::loss);
+  const LossFigure known = loss_figure(run.testLoss(), run.countedSteps(), &StepPoint::loss);
   return run.steps.empty() && known.of_test() && std::isnan(known.value) ? LossFigure{run.trainLoss(), 1} : known;
 }
 

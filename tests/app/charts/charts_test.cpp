@@ -550,7 +550,7 @@ void ChartsTest::eachLossHasItsName() {
   pane.show();
   pane.setRuns({&run});
   const QString key = pane.lineKey();
-  for (const char* name : {"mean loss of 33 batches", "batch loss", "test loss"}) QVERIFY2(key.contains(name), qPrintable(key));
+  for (const char* name : {"mean loss of 50 batches", "batch loss", "test loss"}) QVERIFY2(key.contains(name), qPrintable(key));
   Run few;
   few.slot = 0, few.steps = {{10, 1, 0, 0.5F, 0}, {20, 2, 0, 0.4F, 0}, {30, 3, 0, 0.3F, 0}};
   CurvePane losses({Gauge::Loss}), tests({Gauge::Accuracy});

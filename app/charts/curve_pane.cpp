@@ -8,6 +8,7 @@
 
 #include "app/charts/driver_calls.h"
 #include "app/charts/plot.h"
+#include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "app/widgets/chart_file.h"
 #include "app/widgets/theme.h"
@@ -170,7 +171,7 @@ void CurvePane::nameMeasure() {
   // An own training counts the calls of its ops to its allocator; of other programs only the driver's calls are known.
   const bool driver = measure_ == Gauge::AllocatorCalls && !curves_.empty() &&
                       std::ranges::all_of(curves_, [](const CurveData& curve) { return curve.run() && !curve.run()->hasChoices(); });
-  QString name = driver ? tr("Driver allocator calls") : measure_title(measure_);
+  QString name = driver ? tr("Driver allocator calls") : shownTitle();
   if (metrics.horizontalAdvance(name) > space) name = driver ? tr("Driver calls") : brief_title(measure_);
   measure_button_->setText(name);
   measure_button_->setFixedWidth(metrics.horizontalAdvance(name) + kArrow);
@@ -206,6 +207,13 @@ void CurvePane::setXAxis(XAxis axis) {
   plot_->forgetZoom();
   rebuild();
 }
+
+// Until a test was made, the accuracy is of batches.
+bool CurvePane::ofBatches() const {
+  return measure_ == Gauge::Accuracy && std::ranges::any_of(curves_, [](const CurveData& curve) { return curve.smooth().size() > 1; }) &&
+         std::ranges::all_of(curves_, [](const CurveData& curve) { return curve.test().empty(); });
+}
+QString CurvePane::shownTitle() const { return ofBatches() ? brief_title(measure_) : measure_title(measure_); }
 
 // A mean of a short run has no more batches than were recorded.
 long CurvePane::batchesInMean() const {
@@ -243,7 +251,7 @@ void CurvePane::showNote() {
                                                            : QString::fromLatin1(unit_.name);
   const QString key = key_ = lineKey();
   const QString note = key.isEmpty() ? brief : measure_ == Gauge::Loss ? key : brief + " · " + key;
-  setTitle(measure_title(measure_), note, brief);
+  setTitle(shownTitle(), note, brief);
 }
 
 void CurvePane::setMeasure(Gauge measure) {
@@ -466,7 +474,7 @@ QString CurvePane::valueText(double value) const {
 
 // The legend's value and its dot. Smoothing is for the eye.
 std::optional<Point> CurvePane::legendPoint(const CurveData& curve) const {
-  const MinMaxSeries& series = measure_ == Gauge::Loss ? curve.raw() : curve.shown();
+  const MinMaxSeries& series = measure_ == Gauge::Loss ? curve.raw() : ofBatches() ? curve.smooth() : curve.shown();
   if (series.empty()) return std::nullopt;
   const auto at = cursorX();
   const Point* nearest = at ? series.nearest(*at) : &series.at(series.size() - 1);
@@ -477,16 +485,33 @@ std::optional<Point> CurvePane::legendPoint(const CurveData& curve) const {
   return shown;
 }
 
+// "test 0.0628" where the line is of another loss than the number. Several runs have no space for it.
+QString CurvePane::legendText(const CurveData& curve, double value) const {
+  const bool of_test = measure_ == Gauge::Loss && !cursorX() && curves_.size() == 1 && curve.run() && loss_of(*curve.run()).of_test();
+  return of_test ? tr("test %1").arg(valueText(value)) : valueText(value);
+}
+
+// Which number stands in the title line.
+QString CurvePane::legendTip() const {
+  QStringList lines;
+  if (measure_ != Gauge::Loss || cursorX()) return {};
+  for (const CurveData& curve : curves_)
+    if (const LossFigure loss = curve.run() ? loss_of(*curve.run()) : LossFigure(); std::isfinite(loss.value))
+      lines << run_letter(std::max(0, curve.run()->slot)) + ": " + text(long_name(loss));
+  return lines.join('\n');
+}
+
 void CurvePane::refreshLegend() {
   std::vector<LegendItem> items;
   for (const CurveData& curve : curves_) {
     const auto point = legendPoint(curve);
     // A finished program that logged no such value needs no dash.
     if (!point && curve.run() && !curve.run()->hasChoices() && curve.run()->loaded && !curve.run()->live()) continue;
-    items.push_back({curve.run() ? curve.run()->slot : 0, point ? valueText(point->y) : QStringLiteral("—")});
+    items.push_back({curve.run() ? curve.run()->slot : 0, point ? legendText(curve, point->y) : QStringLiteral("—")});
   }
   if (items.size() > 2) std::ranges::stable_sort(items, {}, &LegendItem::slot);
   legend()->setItems(std::move(items));
+  legend()->setToolTip(legendTip());
   std::vector<PlotValue> values;
   if (cursorX() && cursor_values_ && !legend()->showsValues())
     for (const LegendItem& item : legend()->items()) values.push_back({item.slot, item.value});

@@ -57,10 +57,14 @@ class CurvePane : public Pane {
   void showCaption();
   long batchesInMean() const;
   void nameMeasure();
+  bool ofBatches() const;
+  QString shownTitle() const;
   std::optional<double> cursorX() const;
   double stepOfX(double x) const;
   bool covers(const MinMaxSeries& upper, const MinMaxSeries& lower) const;
   QString valueText(double value) const;
+  QString legendText(const CurveData& curve, double value) const;
+  QString legendTip() const;
   std::optional<Point> legendPoint(const CurveData& curve) const;
   QString emptyText() const;
   void fitUnit();

@@ -537,7 +537,8 @@ void ChartsTest::theDotStandsAtTheValueOfTheLegend() {
   pane.setRuns({&run});
   const double shown = loss_of(run).value;
   QVERIFY(shown > 0.25);
-  QCOMPARE(pane.legend()->items().front().value, QString::number(shown, 'f', 3));
+  const QString which = loss_of(run).of_test() ? "test " : "";
+  QCOMPARE(pane.legend()->items().front().value, which + QString::number(shown, 'f', 3));
   QCOMPARE(pane.plot()->dots().front().y, shown);
 }
 

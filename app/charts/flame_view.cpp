@@ -19,7 +19,9 @@ constexpr double kRow = 19, kNarrowest = 1, kMargin = 6, kTop = 26;  // above th
 constexpr double kLeastText = 34, kTextMargins = 7;
 constexpr double kTextSize = 11;
 
-QString name_of(const prof::FlameNode& node) { return QString::fromStdString(node.function); }
+constexpr const char* kNoName = "?";  // code whose function is not known
+QString name_of(const prof::FlameNode& node) { return node.function == kNoName ? QObject::tr("unknown") : QString::fromStdString(node.function); }
+QColor own_colour() { return mixed(theme().of(prof::Meaning::Matrix), theme().base, 0.85); }  // libraries are pale
 QString time_of(double ns) { return step_time_text(ns * 1e-3); }
 
 }  // namespace
@@ -138,7 +140,7 @@ QColor FlameView::colour(const prof::FlameNode& node) const {
   }
   const std::string module = prof::module_of_path(node.path);
   if (module.empty() || module == prof::kPythonModule) return mixed(t.secondary, t.base, 0.25);  // says little of the program
-  return hashed_colour(module, prof::is_own_path(node.path) ? Hashed::Strong : Hashed::Muted);
+  return prof::is_own_path(node.path) ? own_colour() : hashed_colour(module, Hashed::Muted);
 }
 
 QString FlameView::tip(uint32_t index) const {
@@ -146,6 +148,7 @@ QString FlameView::tip(uint32_t index) const {
   const double all = std::max(weight(tree_[0]), 1.0);
   QString text = index == 0 ? root_ : name_of(node);
   if (!node.path.empty()) text += "\n" + QString::fromStdString(node.path);
+  if (node.function == kNoName) text += "\n" + tr("The file has no name for this function.");
   if (difference_) {
     text += "\n" + tr("%1 a step, %2 in the baseline").arg(time_of(node.ns), time_of(node.before));
     return text;
@@ -181,9 +184,12 @@ QString FlameView::labelOf(uint32_t node) const {
 std::vector<FlameView::LegendEntry> FlameView::legend() const {
   const Theme& t = theme();
   if (difference_) return {{tr("less time"), mixed(t.better, t.base, 0.7)}, {tr("more time"), mixed(t.worse, t.base, 0.7)}, {tr("alike"), mixed(t.secondary, t.base, 0.35)}};
-  std::map<std::string, std::pair<double, QColor>> time;  // by package or file
+  std::map<std::string, std::pair<double, QColor>> time;  // by package or library
+  bool own = false;
   for (const prof::FlameNode& node : tree_)
-    if (!node.path.empty()) {
+    if (prof::is_own_path(node.path)) {
+      own = true;
+    } else if (!node.path.empty()) {
       auto& [ns, colour] = time[prof::module_of_path(node.path)];
       ns += node.alone, colour = this->colour(node);
     }
@@ -191,8 +197,8 @@ std::vector<FlameView::LegendEntry> FlameView::legend() const {
   std::ranges::stable_sort(most, std::greater<>{}, [](const auto& entry) { return entry.second.first; });
   constexpr size_t kNamed = 7;
   std::vector<LegendEntry> entries;
+  if (own) entries.push_back({tr("your files"), own_colour()});
   for (size_t i = 0; i < std::min(kNamed, most.size()); ++i) entries.push_back({QString::fromStdString(most[i].first), most[i].second.second});
-  if (!entries.empty()) entries.push_back({tr("strong: your files · pale: libraries"), {}});
   return entries;
 }
 

@@ -15,6 +15,7 @@
 #include <QSpinBox>
 #include <QSplitter>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/core/report/report.h"
@@ -174,6 +175,7 @@ QWidget* ExperimentsTab::buildRight() {
   picture->addOption(outcome_);
   picture->addOption(view_);
   auto* numbers = new Pane(tr("Numbers"), this);
+  numbers_ = numbers;
   numbers->legend()->hide();
   table_ = new TrialTable(numbers);
   numbers->setBody(table_);
@@ -367,6 +369,8 @@ void ExperimentsTab::showResult() {
   next_->setText(tr("Try next: %1").arg(list_->nextTitle()));
   next_->setVisible(result_.complete && !list_->nextTitle().isEmpty());
   table_->setResult(result_);
+  // Without numbers it would be the list of the chart once more.
+  numbers_->setVisible(std::ranges::any_of(result_.trials, [](const TrialResult& trial) { return !trial.runs.empty(); }));
   showState();
 }
 

@@ -85,6 +85,7 @@ class ExperimentsTab : public QWidget {
   QPushButton *run_, *export_, *outcome_, *view_, *next_;
   ExperimentChart* chart_;
   TrialTable* table_;
+  QWidget* numbers_;  // around the table
 };
 
 }  // namespace ws::app

@@ -183,19 +183,35 @@ std::vector<MemoryAccount> memory_accounts(const Trace& trace, GroupBy by, size_
 
 namespace {
 
+constexpr std::string_view kDeviceMemory = "device memory used";
+
+double most_of(const CounterTrack& track) {
+  double most = 0;
+  for (const CounterPoint& point : track.points) most = std::max(most, point.value);
+  return most;
+}
+
+bool counts(const CounterTrack& track, std::string_view name) { return track.name == name || track.name.ends_with(" · " + std::string(name)); }
+
 // "device memory used, at most: 2.16 GiB", for each rank that has the counter.
 std::string counter_peaks(const Trace& trace, std::string_view name) {
   std::string text;
   for (const CounterTrack& track : trace.counters()) {
-    if (track.name != name && !track.name.ends_with(" · " + std::string(name))) continue;
-    double most = 0;
-    for (const CounterPoint& point : track.points) most = std::max(most, point.value);
-    if (most > 0) text += track.name + ", at most: " + bytes_text(most) + "\n";
+    if (!counts(track, name)) continue;
+    if (const double most = most_of(track); most > 0) text += track.name + ", at most: " + bytes_text(most) + "\n";
   }
   return text;
 }
 
 }  // namespace
+
+double most_device_memory(const Trace& trace) {
+  double most = 0;
+  size_t gpus = 0;
+  for (const CounterTrack& track : trace.counters())
+    if (counts(track, kDeviceMemory)) most = most_of(track), ++gpus;
+  return gpus == 1 ? most : 0;
+}
 
 std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& accounts) {
   std::string text;
@@ -208,9 +224,8 @@ std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& ac
                       a.history.frees, live_text(a),
                       reserved > 0 ? bytes_text(reserved) : "–", share_text(a, a.at_peak), share_text(a, a.worst));
   }
-  static constexpr const char* kCounters[] = {"memory used", "memory reserved", "pool used", "pool reserved",
-                                              "device memory used"};
-  for (const char* name : kCounters) text += counter_peaks(trace, name);
+  static constexpr std::string_view kCounters[] = {"memory used", "memory reserved", "pool used", "pool reserved", kDeviceMemory};
+  for (const std::string_view name : kCounters) text += counter_peaks(trace, name);
   if (!accounts.empty())
     text += "Fragmented: 1 - the largest free piece / all that is free, when most was live, and at worst.\n";
   for (const MemoryAccount& account : accounts) text += plan_text(account) + gap_text(account);

@@ -35,6 +35,9 @@ struct MemoryGap {
 MemoryGap memory_gap(const MemoryHistory& own, const MemoryHistory& driver);
 MemoryHistory driver_history(const Trace& trace);
 
+// The most bytes in use on the one GPU of a trace, by all programs; 0: not recorded, or of several GPUs.
+double most_device_memory(const Trace& trace);
+
 // Who held the memory of that allocator of the program; without a name, of the one that held the most.
 struct HeldMemory {
   std::string allocator;

@@ -14,6 +14,7 @@
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/rank_count.h"
+#include "profiling/analysis/memory_account.h"
 #include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
@@ -391,6 +392,8 @@ void MemoryMapPanel::addPeaks(std::vector<Figure>& figures) const {
   const QString allocator = run_->plan ? QString() : tr(" of %1").arg(QString::fromStdString(held_.allocator));
   const QString of = isRecorded() ? tr("%1, made while recording").arg(allocator) : allocator;
   figures.push_back(bytes_figure(tr("peak of live blocks"), text(held_.peak), of));
+  if (const double all = isRecorded() ? prof::most_device_memory(run_->trace) : 0; all > 0)
+    figures.push_back(bytes_figure(tr("in use on the GPU"), bytes_text(all), tr(", at most")));
   const prof::MemoryGap& gap = held_.gap;
   if (!gap.known()) return;
   figures.push_back(bytes_figure(tr("taken from the driver then"), text(gap.taken),
@@ -436,7 +439,9 @@ void MemoryMapPanel::showFinding() {
   if (const double times = static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)); map.by_op && times >= 1.05)
     notes << tr("Blocks share places: without that, a step needs %1.").arg(bytes_text(static_cast<double>(map.sum_bytes)));
   if (map.by_op && map.allocations == 0) notes << tr("A step calls no allocator.");
-  if (known && isRecorded()) notes << tr("Blocks from before the recording, such as weights, are not counted.");
+  if (const double all = known && isRecorded() ? prof::most_device_memory(run_->trace) : 0; all > static_cast<double>(peak))
+    notes << tr("Up to %1 of the GPU were in use: beside these blocks, which were made while recording, older ones such as weights, libraries and the CUDA context.").arg(bytes_text(all));
+  else if (known && isRecorded()) notes << tr("Blocks from before the recording, such as weights, are not counted.");
   notes.removeAll(QString());
   if (notes.isEmpty()) notes << tr("Hatched in the map: free addresses.");  // the line keeps its height
   finding_->showResult(bytes_text(static_cast<double>(peak)) + ' ' + when + (shares.isEmpty() ? QString() : ": " + shares) +

@@ -21,7 +21,8 @@
 namespace ws::app {
 namespace {
 
-constexpr int kRooflineRefreshMs = 1500, kChartLeft = 88, kChartBottom = 40, kChartTop = 16, kChartRight = 20;
+constexpr int kRooflineRefreshMs = 1500, kChartLeft = 88, kChartBottom = 40, kChartTop = 22, kChartRight = 20;
+constexpr double kReach = 9;  // of the pointer
 constexpr prof::TimeNs kNewest = 2'000'000'000;
 
 QString power_text(int power, const char* unit) {
@@ -152,9 +153,9 @@ QPointF RooflineView::placeOf(const prof::RooflinePoint& point) const {
 }
 
 std::vector<QRectF> RooflineView::pointBoxes() const {
-  constexpr double kReach = 6.5;  // a ring with its rim: a name beside it does not cut it
+  constexpr double kRing = 6.5;  // with its rim: a name beside it does not cut it
   std::vector<QRectF> boxes;
-  for (const auto& point : points_) boxes.emplace_back(placeOf(point) - QPointF(kReach, kReach), QSizeF(2 * kReach, 2 * kReach));
+  for (const auto& point : points_) boxes.emplace_back(placeOf(point) - QPointF(kRing, kRing), QSizeF(2 * kRing, 2 * kRing));
   return boxes;
 }
 
@@ -178,6 +179,12 @@ void RooflineView::paintRoof(QPainter& painter, std::vector<QRectF>& taken) cons
                    significant_text(ceilings.flops_per_s / 1e12) + " TFLOP/s · " +
                        significant_text(ceilings.bytes_per_s / 1e12) + " TB/s (" + roof_.whose + ")", &words);
   taken.push_back(words);
+}
+
+// A ceiling of arithmetic, from where memory no longer limits to the right end. No name lies on it.
+QRectF RooflineView::lineOf(double flops) const {
+  const double left = std::max(area().left(), x(flops / std::max(1.0, roof_.ceilings.bytes_per_s)));
+  return {left, y(flops) - 0.5, std::max(0.0, area().right() - left), 1};
 }
 
 // At the right, if there is space: above the line, or below it.
@@ -204,8 +211,7 @@ void RooflineView::paintOtherCeilings(QPainter& painter, std::vector<QRectF>& ta
   for (const auto& [name, flops] : roof_.products) {
     if (flops == roof_.ceilings.flops_per_s) continue;
     painter.setPen(QPen(t.strong_border, 1, Qt::DashLine));
-    painter.drawLine(QPointF(std::max(box.left(), x(flops / std::max(1.0, roof_.ceilings.bytes_per_s))), y(flops)),
-                     QPointF(box.right(), y(flops)));
+    painter.drawLine(QPointF(lineOf(flops).left(), y(flops)), QPointF(box.right(), y(flops)));
     const QString text = tr("%1 · %2 TFLOP/s").arg(name, significant_text(flops / 1e12));
     const auto words = placeAt(y(flops), painter.fontMetrics().horizontalAdvance(text) + 4, taken);
     if (!words) continue;
@@ -277,6 +283,7 @@ void RooflineView::paintEvent(QPaintEvent*) {
     return;
   }
   std::vector<QRectF> taken = pointBoxes();
+  for (const auto& [name, flops] : roof_.products) taken.push_back(lineOf(flops));
   paintRoof(painter, taken);
   paintOtherCeilings(painter, taken);
   painter.setRenderHint(QPainter::Antialiasing);
@@ -300,7 +307,7 @@ void RooflineView::paintNames(QPainter& painter, const QRectF& box, std::vector<
   painter.setPen(theme().secondary);
   for (size_t i = 0; i < points_.size(); ++i) {
     const QPointF at = placeOf(points_[i]);
-    const QString name = QString::fromStdString(points_[i].name);
+    const QString name = nameOf(points_[i]);
     const double width = painter.fontMetrics().horizontalAdvance(name) + 4;
     for (const QRectF& label :
          {QRectF(at.x() + 9, at.y() - 8, width, 16), QRectF(at.x() - 9 - width, at.y() - 8, width, 16),
@@ -315,9 +322,16 @@ void RooflineView::paintNames(QPainter& painter, const QRectF& box, std::vector<
   }
 }
 
+// In evaluation an op has another batch: its name says so if the same op also trains.
+QString RooflineView::nameOf(const prof::RooflinePoint& point) const {
+  const QString name = QString::fromStdString(point.name);
+  const auto trains = [&point](const prof::RooflinePoint& other) { return other.name == point.name && other.phase != point.phase; };
+  return point.phase == "evaluate" && std::ranges::any_of(points_, trains) ? tr("%1 in evaluation").arg(name) : name;
+}
+
 int RooflineView::pointAt(QPointF at) const {
   for (size_t i = 0; i < points_.size(); ++i)
-    if (QLineF(placeOf(points_[i]), at).length() < 9) return static_cast<int>(i);
+    if (QLineF(placeOf(points_[i]), at).length() < kReach) return static_cast<int>(i);
   return -1;
 }
 
@@ -329,10 +343,15 @@ void RooflineView::mousePressEvent(QMouseEvent* event) {
 // The bytes of an op are counted as if each were moved from memory.
 QString RooflineView::above_roof() { return tr("Above the roof: its data stays in the L2 cache, which is faster than the memory."); }
 
+// Points may lie one on the other: each has its lines.
 QString RooflineView::tipAt(QPointF at) const {
-  const int i = pointAt(at);
-  if (i < 0) return {};
-  const auto& p = points_[static_cast<size_t>(i)];
+  QStringList tips;
+  for (const auto& point : points_)
+    if (QLineF(placeOf(point), at).length() < kReach) tips << tipOf(point);
+  return tips.join("\n\n");
+}
+
+QString RooflineView::tipOf(const prof::RooflinePoint& p) const {
   QString text =
       QString::fromStdString(p.name + (p.layer.empty() ? "" : " · " + p.layer) + " · " + p.phase) + "\n" +
       significant_text(p.flops_per_s / 1e9) + " GFLOP/s · " + significant_text(p.bytes_per_s / 1e9) + " GB/s\n" +
@@ -410,7 +429,8 @@ void RooflinePanel::refresh() {
   const QString reading = roof.ceilings.flops_per_s <= 0 ? tr("no ceiling is known for this device")
                           : above                        ? RooflineView::above_roof()
                                                          : tr("under the slope memory limits an op, under the flat part arithmetic");
-  setTitle(tr("Roofline"), run_->title + " · " + reading, reading);
+  const QString of = run_->device.isEmpty() ? reading : run_->device + " · " + reading;
+  setTitle(tr("Roofline"), run_->title + " · " + of, of);
 }
 
 }  // namespace ws::app

@@ -55,6 +55,9 @@ class RooflineView : public QWidget {
   void paintCounted(QPainter& painter) const;
   void paintNames(QPainter& painter, const QRectF& box, std::vector<QRectF> taken) const;
   int pointAt(QPointF at) const;
+  QRectF lineOf(double flops) const;
+  QString nameOf(const prof::RooflinePoint& point) const;
+  QString tipOf(const prof::RooflinePoint& point) const;
   QString tipAt(QPointF at) const;
 
   Focus* focus_;

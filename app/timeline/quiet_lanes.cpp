@@ -75,7 +75,7 @@ std::vector<size_t> tracks_of(std::vector<Lane> lanes, const prof::Trace& trace)
 Lane row_of(const std::vector<Lane>& lanes, const LaneSource& source, const LaneSettings& settings) {
   Lane row;
   row.key = source.key + "/quiet", row.run = lanes[0].run, row.height = settings.small ? 17 : 20;
-  row.title = QStringLiteral("%1 nearly empty row%2").arg(lanes.size()).arg(lanes.size() > 1 ? "s" : "");
+  row.title = QStringLiteral("%1 more row%2").arg(lanes.size()).arg(lanes.size() > 1 ? "s" : "");
   row.tip = QObject::tr("Rows with almost no work: streams used once, threads that wait, the profiler. A click shows or hides them.");
   row.of_rank = true, row.folded = !settings.folded.contains(row.key);
   if (row.folded) row.tracks = tracks_of(lanes, *source.trace);

@@ -39,7 +39,7 @@ constexpr LegendEntry kLegend[] = {{Kind::OfMeaning, prof::Meaning::Matrix, "mat
                                    {Kind::OfMeaning, prof::Meaning::Allocation, "allocation"},
                                    {Kind::OfMeaning, prof::Meaning::Sync, "sync"},
                                    {Kind::OfMeaning, prof::Meaning::Launch, "launch calls"},
-                                   {Kind::OfMeaning, prof::Meaning::Idle, "idle"}};
+                                   {Kind::OfMeaning, prof::Meaning::Idle, "idle, launch gaps"}};
 constexpr int kFilterFrom = 620;
 
 QString align_text(Align align) {

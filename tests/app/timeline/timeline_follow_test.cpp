@@ -362,7 +362,7 @@ void TimelineFollowTest::quietRowsShareOne() {
                span_at(trace, 20, 900, SpanKind::Overhead, "flush", 0));
   auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
   QCOMPARE(lanes.size(), usual + 1);
-  const auto quiet = std::ranges::find_if(lanes, [](const Lane& l) { return l.title == "3 nearly empty rows"; });
+  const auto quiet = std::ranges::find_if(lanes, [](const Lane& l) { return l.title == "3 more rows"; });
   QVERIFY(quiet != lanes.end());
   QCOMPARE(quiet->tracks.size(), size_t{3});
   QVERIFY2(quiet->folded && !quiet->tip.isEmpty(), "an arrow and a tip say what to do with it");
@@ -370,7 +370,7 @@ void TimelineFollowTest::quietRowsShareOne() {
   opened.folded.insert(quiet->key);
   lanes = build_lanes({{&trace, "run/x", "x", 0}}, opened);
   QCOMPARE(lanes.size(), usual + 4);  // each row, below its heading
-  QCOMPARE(lanes[usual].title, QString("3 nearly empty rows"));
+  QCOMPARE(lanes[usual].title, QString("3 more rows"));
   QVERIFY(lanes[usual].kind == LaneKind::Group && !lanes[usual].folded);
   LaneSettings all;
   all.quiet_rows = true;
@@ -393,7 +393,7 @@ void TimelineFollowTest::rangesOfTheFirstStepsAreQuiet() {
   }
   const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
   QCOMPARE(lanes.size(), usual + 3);  // two rows of ranges, and the one of quiet rows
-  QVERIFY(std::ranges::any_of(lanes, [](const Lane& lane) { return lane.title == "2 nearly empty rows"; }));
+  QVERIFY(std::ranges::any_of(lanes, [](const Lane& lane) { return lane.title == "2 more rows"; }));
 }
 
 // A program of many kernels has few samples for each: its main thread is shown, and threads that wait are not.
@@ -414,7 +414,7 @@ void TimelineFollowTest::stacksOfWaitingThreadsAreQuiet() {
       trace.append(trace.track(TrackKind::Samples, name, "CPU"), span_at(trace, trace.first_time() + i * 1000, 900, SpanKind::Other, stack, 0));
   QVERIFY2(titles().contains("stacks · MainThread"), qPrintable(titles().join(", ")));
   QVERIFY2(titles().contains("stacks · Thread-2"), qPrintable(titles().join(", ")));
-  QVERIFY2(titles().contains("1 nearly empty row"), qPrintable(titles().join(", ")));
+  QVERIFY2(titles().contains("1 more row"), qPrintable(titles().join(", ")));
 }
 
 // A constant counter is one low row with its value, an empty one is no row.

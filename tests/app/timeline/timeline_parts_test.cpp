@@ -266,8 +266,8 @@ void TimelinePartsTest::ranksThatDoNotNumberTheirSteps() {
   QStringList titles;
   for (const Lane& lane : build_lanes({{&trace, "run/x", "x", 0}}, {})) titles << lane.title;
   titles.removeFirst();
-  QCOMPARE(titles, QStringList({"rank 0", "stream 7", "stream 8", "1 nearly empty row", "rank 1", "stream 7", "stream 8",
-                                "1 nearly empty row"}));
+  QCOMPARE(titles, QStringList({"rank 0", "stream 7", "stream 8", "1 more row", "rank 1", "stream 7", "stream 8",
+                                "1 more row"}));
   LaneSettings settings;
   settings.folded.insert("run/x/rank 1");
   const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, settings);

@@ -438,7 +438,11 @@ std::string left_out_text(size_t pauses) {
 }
 
 std::string left_out_text(const StepSample& sample) {
+  const StepRange& which = sample.which;
+  const int64_t lacking = which.first >= 0 ? which.last - which.first + 1 - which.count : 0;
   std::string text = left_out_text(sample.pauses);
+  if (sample.pauses > 0 && lacking > 0)  // so that the count of steps and these add up
+    text = ", " + count_text(static_cast<double>(lacking)) + (static_cast<size_t>(lacking) <= sample.pauses ? " left out at pauses" : " left out, at pauses and others");
   if (sample.longer_launch_us > 0) text += formatted(", short launches only: in longer ones a step takes {:.1f} µs", sample.longer_launch_us);
   return text;
 }

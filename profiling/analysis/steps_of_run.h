@@ -147,7 +147,8 @@ CountedSteps counted_steps(const StepSample& sample);
 // How many of a run's first steps are warm-up: libraries load, kernels are chosen and compiled. No mean counts them.
 size_t warm_up(const std::vector<int64_t>& lengths);
 
-// "" or ", 3 pauses left out": behind the number of a mean. Of a sample, also what steps of longer launches take.
+// "" or ", 3 pauses left out": behind the number of a mean. Of a sample ", 5 left out at pauses" if its steps have gaps, and what
+// steps of longer launches take.
 std::string left_out_text(size_t pauses);
 std::string left_out_text(const StepSample& sample);
 

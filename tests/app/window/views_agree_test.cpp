@@ -204,8 +204,8 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
     if (pane->findChild<Plot*>()->accessibleName() == "Loss chart" && !pane->legend()->items().empty())
       said.add(std::isfinite(run.testLoss()) ? kTestLoss : kTrainLoss, when + " legend", pane->legend()->items().front().value.section(' ', -1));  // "test 0.0628"
   const auto bars = painted_texts(*window.findChild<LivePage*>()->split());
-  for (size_t i = 0; i + 1 < bars.size(); ++i)  // the number at the end of a bar has a unit
-    said.add(kTime, when + " bar of the split", printed(bars[i].text, bars[i + 1].text.isEmpty() ? "?" : bars[i + 1].text));
+  for (size_t i = 0; i + 1 < bars.size(); ++i)  // the number at the end of a bar has a unit; shares stand in a wide table
+    if (bars[i + 1].text != "%") said.add(kTime, when + " bar of the split", printed(bars[i].text, bars[i + 1].text.isEmpty() ? "?" : bars[i + 1].text));
   said.add(kTime, when + " lane header", after(lane_numbers(run), "step time"));
   const QString details = without_tags(window.findChild<DetailsPanel*>()->html());
   said.add(kTime, when + " details", after(details, "step time"));

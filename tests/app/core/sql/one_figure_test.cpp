@@ -274,7 +274,9 @@ TEST(OneFigureOfAllocations, TheThreeFiguresAreRelated) {
 TEST(Relation, AStepSavesMoreOrLessThanItShows) {
   Insight insight;
   insight.saves_us = {100, 10}, insight.gpu_waits = {{"sync", 95}};
-  EXPECT_EQ(relation_text(insight), "about what “sync” takes in the split, 95.0 µs");
+  EXPECT_EQ(relation_text(insight), "about what “sync” takes in the split, 95.0 µs, and the ± is larger than the difference");
+  insight.gpu_waits = {{"sync", 100}};
+  EXPECT_EQ(relation_text(insight), "about what “sync” takes in the split, 100.0 µs");
   insight.gpu_waits = {{"sync", 50}, {"launch gaps", 20}};
   EXPECT_EQ(relation_text(insight), "more than “sync” and “launch gaps” take in the split, 70.0 µs, because what follows begins earlier");
   insight.host_waits_us = 300;
@@ -293,10 +295,9 @@ TEST(OneFigureOfRanks, WaitsOfCollectivesAreRelated) {
   EXPECT_NEAR(sum, all, 0.1);
   EXPECT_GT(all, wait) << "rank 0 computes beside a part";
   const std::string text = ranks.at("waits"), finding = ranks.at("finding");
-  const auto [least, most] = std::ranges::minmax(ranks.at("ranks").at(1).at("late_us_by_step").get<std::vector<double>>());
-  EXPECT_TRUE(text.starts_with("Rank 1 comes " + time_text(least) + " to " + time_text(most) + " late, " + time_text(late) + " on average. ")) << text;
+  EXPECT_TRUE(text.starts_with("Rank 1 comes " + time_text(late) + " late on average. ")) << text;
   EXPECT_TRUE(finding.starts_with("rank 0 waits " + time_text(wait) + " of the median step (")) << finding;
-  for (const double us : {all, wait, late}) EXPECT_NE(text.find(time_text(us)), std::string::npos) << text;
+  for (const double us : {all, late}) EXPECT_NE(text.find(time_text(us)), std::string::npos) << text;
   for (const Insight& insight : run_insights(run.data()).found)
     if (insight.rule == "late rank") {
       EXPECT_TRUE(insight.why.starts_with(text)) << insight.why;

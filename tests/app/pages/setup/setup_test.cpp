@@ -224,7 +224,7 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
     for (const SectionTitle* title : panel.findChildren<SectionTitle*>()) notes << title->text() + ": " + title->accessibleDescription();
     return notes.join('\n');
   };
-  QVERIFY2(titles().contains("Training: 1 differs · ") && titles().contains("Execution: 1 differs from B"), qPrintable(titles()));
+  QVERIFY2(titles().contains("Training: 1 differs from B") && titles().contains("Execution: 1 differs from B"), qPrintable(titles()));
   QVERIFY(!panel.row("train.epochs")->isVisible());
   auto* show = static_cast<QPushButton*>(named(&panel, "Show"));
   QVERIFY(show && show->isVisible());

@@ -253,7 +253,11 @@ void WindowTest::aLessonDrawsItsConclusion() {
   window->lessons()->start(hidden);
   QCOMPARE(session->speed(), TrainSpeed::Full);
   // What was chosen outside of the lesson. A stop between its two runs ends neither.
-  QTRY_VERIFY_WITH_TIMEOUT((session->stop(), session->speed() == TrainSpeed::Slow), 20'000);
+  const auto ended = [session] {
+    session->stop();
+    return session->speed() == TrainSpeed::Slow;
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(ended(), 20'000);
   QTRY_VERIFY(!session->busy());
   session->setSpeed(TrainSpeed::Full);
 }

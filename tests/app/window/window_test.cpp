@@ -202,8 +202,7 @@ void WindowTest::aPictureWaitsForTheAnswer() {
 void WindowTest::aLessonDrawsItsConclusion() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
-  const bool cuda = window->workspace()->device()->info()->cuda;
-  const auto offered = lessons(cuda);
+  const auto offered = lessons(window->workspace()->device()->info()->cuda);
   int hidden = 0;
   while (hidden < int(offered.size()) && offered[size_t(hidden)]->name != "hidden") ++hidden;
   QVERIFY(hidden < int(offered.size()));

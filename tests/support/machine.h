@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <thread>
@@ -21,6 +22,12 @@ inline double cpu_seconds(clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 inline double thread_cpu_ms() { return cpu_seconds(CLOCK_THREAD_CPUTIME_ID) * 1e3; }
+
+// k where the time grows as size^k, of two measured times. Linear work has 1, more where it leaves a cache; work that grows
+// with the square has 2. Sizes far apart bear noise: a factor of 1.5 in one of two times that are 8 apart adds 0.2.
+inline double growth(double small_s, double large_s, double times_larger) {
+  return std::log(large_s / small_s) / std::log(times_larger);
+}
 
 // False under sanitizers: AddressSanitizer keeps freed memory, ThreadSanitizer has memory of its own beside ours.
 inline constexpr bool kMemoryCounts = !kSanitized;

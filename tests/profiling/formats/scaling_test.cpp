@@ -1,5 +1,5 @@
-// Twice the input takes at most two and a half times the work: nothing that a file can make long is searched from the
-// front. Measures processor time, because other programs may run beside.
+// Four times the input takes about four times the work: nothing that a file can make long is searched from the front.
+// Measures processor time, because other programs may run beside.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -24,7 +24,6 @@
 #include "tests/profiling/analysis/made_inside.h"
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/profiling/formats/perfetto_message.h"
-#include "profiling/trace/code_places.h"
 #include "tests/support/machine.h"
 
 namespace ws::prof {
@@ -435,37 +434,39 @@ double seconds_of(const Work& work, int times = 1) {
   return test::cpu_seconds() - begin;
 }
 
+constexpr int kTimesLarger = 4;
+
 struct Times {
-  double once = 1e9, twice = 1e9;  // seconds, the least of some tries
-  bool linear() const { return twice <= 3 * once; }  // 2.7 where the larger one leaves the caches, with neighbours
-  bool plainly_linear() const { return twice <= 2.2 * once; }
+  double small = 1e9, large = 1e9;  // seconds, the least of some tries
+  double grows() const { return test::growth(small, large, kTimesLarger); }
+  bool linear() const { return grows() <= 1.5; }  // 1.4 where the larger one leaves the caches, with neighbours
+  bool plainly_linear() const { return grows() <= 1.1; }
 };
 
-// Caches and growing tables add to the factor of 2; work that grows with the square has a factor of 4.
 Times measured(const Subject& subject, int size, int times, int most_tries, const fs::path& folder) {
   constexpr int kLeastTries = 2;  // unless the first is plain: a disturbed one may look linear
-  const Work once = subject.prepare(size, folder), twice = subject.prepare(2 * size, folder);
+  const Work small = subject.prepare(size, folder), large = subject.prepare(kTimesLarger * size, folder);
   Times least;
   for (int tries = 0; tries < kLeastTries || (tries < most_tries && !least.linear()); ++tries) {
-    least.once = std::min(least.once, seconds_of(once, times));
-    least.twice = std::min(least.twice, seconds_of(twice, times));
+    least.small = std::min(least.small, seconds_of(small, times));
+    least.large = std::min(least.large, seconds_of(large, times));
     if (least.plainly_linear()) break;
   }
   return least;
 }
 
-TEST_P(Scaling, TwiceAsMuchTakesTwiceAsLong) {
+TEST_P(Scaling, FourTimesAsMuchTakesFourTimesAsLong) {
   constexpr double kEnough = 0.03;  // seconds; shorter times are noise
   constexpr int kSmallest = 1'000, kLargest = 8'000;
   int size = kSmallest;
   double took = seconds_of(GetParam().prepare(size, folder_));
   while (took < kEnough && size < kLargest) took = seconds_of(GetParam().prepare(size *= 2, folder_));
   const int times = std::max(1, static_cast<int>(kEnough / took));
-  // One of two sizes may just fit into a cache. Work that grows with the square has a factor of 4 at every size.
+  // One of two sizes may just fit into a cache. Work that grows with the square does so at every size.
   Times last;
-  for (const int larger : {1, 2, 4, 8, 8})  // the largest again, for a neighbour that takes the caches
-    if (last = measured(GetParam(), larger * size, times, larger < 8 ? 2 : 5, folder_); last.linear()) return;
-  ADD_FAILURE() << 8 * size << " take " << last.once << " s, twice as many " << last.twice << " s";
+  for (const int larger : {1, 2, 4, 4})  // the largest again, for a neighbour that takes the caches
+    if (last = measured(GetParam(), larger * size, times, larger < 4 ? 2 : 5, folder_); last.linear()) return;
+  ADD_FAILURE() << 4 * size << " take " << last.small << " s, " << kTimesLarger << " times as many " << last.large << " s";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Scaling, testing::ValuesIn(all_subjects()),

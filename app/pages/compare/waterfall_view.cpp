@@ -24,6 +24,15 @@ double names_width(double width) { return std::clamp(0.27 * width, 116.0, 220.0)
 
 QRectF column_plot(const QRectF& area) { return area.adjusted(52, 40, -12, -40); }
 
+// Smaller causes share one bar, if there are at least two. All changes together are 100 %.
+int64_t least_change(const prof::Waterfall& w) {
+  constexpr int64_t kShares = 50;  // 2 %
+  int64_t sum = 0;
+  for (const prof::Cause& cause : w.causes) sum += std::abs(cause.delta_ps());
+  const auto small = std::ranges::count_if(w.causes, [&](const prof::Cause& c) { return c.delta_ps() != 0 && std::abs(c.delta_ps()) < sum / kShares; });
+  return small > 1 ? sum / kShares : 0;
+}
+
 QString change_text(double change) { return (change > 0 ? "+" : "") + us_text(change); }
 
 }  // namespace
@@ -73,14 +82,20 @@ std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) co
   std::vector<Bar> all{{tr("baseline"), 0, in_unit(w.a_ps), {prof::Meaning::Other}, true, baseline_slot_}};
   int64_t at = w.a_ps;
   long rest = tenths(in_unit(w.b_ps)) - tenths(in_unit(w.a_ps));
+  const int64_t least = by_op_ ? 0 : least_change(w);
+  QStringList small;
   for (const prof::Cause& cause : w.causes) {
     const double from = in_unit(at), to = in_unit(at + cause.delta_ps());
     if (tenths(to - from) == 0) continue;
+    if (std::abs(cause.delta_ps()) < least) {
+      small << bar_name(cause) + " " + change_text(to - from);
+      continue;
+    }
     all.push_back({bar_name(cause), from, to, {cause.meaning, cause.kind}, false, -1, in_unit(cause.a_ps), in_unit(cause.b_ps)});
     rest -= tenths(to - from), at += cause.delta_ps();
   }
   const double end = in_unit(w.b_ps), left = static_cast<double>(rest) / 10;
-  if (rest != 0 && all.size() > 1) all.push_back({.name = tr("other"), .from = end - left, .to = end, .part = {prof::Meaning::Other}, .rest = true});
+  if (rest != 0 && all.size() > 1) all.push_back({.name = tr("other"), .from = end - left, .to = end, .part = {prof::Meaning::Other}, .rest = true, .small = small.join(", ")});
   all.push_back({tr("candidate"), 0, end, {prof::Meaning::Other}, true, candidate_slot_});
   return all;
 }
@@ -112,6 +127,7 @@ QString WaterfallView::explained(const QPointF& at) const {
   const Bar& bar = all[static_cast<size_t>(index)];
   if (bar.end) return tr("%1: step time %2 %3, median").arg(bar.name, fixed_text(bar.to, 2), unit().name);
   const double change = bar.to - bar.from;
+  if (bar.rest && !bar.small.isEmpty()) return tr("%1: %2 %3 a step").arg(bar.name, bar.small, unit().name);
   if (bar.rest) return tr("%1: smaller causes, and what rounding leaves").arg(bar.name);
   return tr("%1: %2 → %3 %6 a step, %4%5")
       .arg(bar.name, fixed_text(bar.in_a, 2), fixed_text(bar.in_b, 2), change > 0 ? "+" : "", fixed_text(change, 2),

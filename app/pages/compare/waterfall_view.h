@@ -20,6 +20,7 @@ class WaterfallView : public QWidget {
     int slot = -1;
     double in_a = 0, in_b = 0;  // time of the cause in both runs
     bool rest = false;          // causes that are too small for a bar, and what rounding leaves
+    QString small = {};         // these causes with their changes
   };
   explicit WaterfallView(QWidget* parent = nullptr);
   // Slots of −1: there are no two runs to compare.

@@ -7,39 +7,18 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
-#include <QPainter>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QShortcut>
 
 #include "app/text/units.h"
-#include "app/timeline/span_colour.h"
+#include "app/timeline/meaning_legend.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/report_reader.h"
-#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
 
-using Kind = MeaningLegend::Kind;
-
-struct LegendEntry {
-  Kind kind;
-  prof::Meaning meaning;
-  const char* name;
-};
-constexpr LegendEntry kLegend[] = {{Kind::OfMeaning, prof::Meaning::Matrix, "matrix product"},
-                                   {Kind::OfMeaning, prof::Meaning::Pointwise, "pointwise"},
-                                   {Kind::OfMeaning, prof::Meaning::Loss, "loss"},
-                                   {Kind::OfMeaning, prof::Meaning::Optimizer, "optimizer"},
-                                   {Kind::OfMeaning, prof::Meaning::Copy, "copies"},
-                                   {Kind::OfMeaning, prof::Meaning::Communication, "communication"},
-                                   {Kind::RankWait, prof::Meaning::Communication, "waits for a rank"},
-                                   {Kind::DataWait, prof::Meaning::Idle, "waits for data"},
-                                   {Kind::OfMeaning, prof::Meaning::Allocation, "allocation"},
-                                   {Kind::OfMeaning, prof::Meaning::Sync, "sync"},
-                                   {Kind::OfMeaning, prof::Meaning::Launch, "launch calls"},
-                                   {Kind::OfMeaning, prof::Meaning::Idle, "idle, launch gaps"}};
 constexpr int kFilterFrom = 620;
 
 QString align_text(Align align) {
@@ -54,65 +33,7 @@ QString align_text(Align align) {
   return {};
 }
 
-double entry_width(const QFontMetricsF& metrics, const LegendEntry& entry) {
-  return 9 + 5 + metrics.horizontalAdvance(entry.name) + 11;
-}
-
-QBrush brush_of(const LegendEntry& entry) {
-  if (entry.kind == Kind::DataWait) return part_colour({prof::Meaning::Idle, prof::PartKind::HostData});
-  return entry.kind == Kind::RankWait ? QBrush(rank_wait_colour()) : meaning_brush(entry.meaning);
-}
-
-bool shows(const Run& run, const LegendEntry& entry) {
-  const prof::Trace& trace = run.trace;
-  const auto has = [&](const prof::Track& track) { return track.kind != prof::TrackKind::Steps && track.time_of(entry.meaning) > 0; };
-  if (entry.kind == Kind::DataWait) return std::ranges::find(run.split.parts, prof::PartKind::HostData, &SplitPart::kind) != run.split.parts.end();
-  if (entry.kind == Kind::RankWait) return several_ranks(trace) && std::ranges::any_of(trace.tracks(), has);
-  if (entry.meaning == prof::Meaning::Idle) return prof::used_gpu(trace);
-  return std::ranges::any_of(trace.tracks(), has);
-}
-
 }  // namespace
-
-MeaningLegend::MeaningLegend(QWidget* parent) : QWidget(parent) { setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); }
-
-void MeaningLegend::setRuns(const TimelineModel& model) {
-  std::vector<size_t> now;
-  QStringList names;
-  for (size_t i = 0; i < std::size(kLegend); ++i)
-    for (size_t run = 0; run < model.runCount(); ++run)
-      if (shows(*model.run(static_cast<int>(run)), kLegend[i])) {
-        now.push_back(i), names << kLegend[i].name;
-        break;
-      }
-  if (now == shown_) return;
-  shown_ = std::move(now);
-  setAccessibleName(tr("Colours of the timeline: %1").arg(names.join(", ")));
-  update();
-}
-
-QStringList MeaningLegend::names() const {
-  QStringList names;
-  for (const size_t i : shown_) names << kLegend[i].name;
-  return names;
-}
-
-// What does not fit is left out.
-void MeaningLegend::paintEvent(QPaintEvent*) {
-  QPainter painter(this);
-  const QFont font = ui_font(11);
-  const QFontMetricsF metrics(font);
-  painter.fillRect(rect(), theme().base);
-  painter.setFont(font);
-  double x = 8;
-  for (const size_t i : shown_) {
-    if (x + entry_width(metrics, kLegend[i]) - 11 > width()) break;
-    draw_fill(painter, QRectF(std::round(x), height() / 2.0 - 4.5, 9, 9).translated(0, 0.5), brush_of(kLegend[i]));
-    painter.setPen(theme().secondary);
-    painter.drawText(QRectF(x + 14, 0, 200, height()), Qt::AlignVCenter, kLegend[i].name);
-    x += entry_width(metrics, kLegend[i]);
-  }
-}
 
 TimelinePane::TimelinePane(TimeCursor* cursor, Focus* focus, QWidget* parent)
     : Pane(tr("Timeline"), parent), model_(cursor), view_(new TimelineView(&model_, focus, this)) {
@@ -127,8 +48,14 @@ TimelinePane::TimelinePane(TimeCursor* cursor, Focus* focus, QWidget* parent)
   connect(view_, &TimelineView::laneMenuWanted, this, &TimelinePane::laneMenu);
   connect(cursor, &TimeCursor::rangeChanged, this, &TimelinePane::showNote);
   connect(&model_, &TimelineModel::alignChanged, this, &TimelinePane::showNote);
-  connect(&model_, &TimelineModel::lanesChanged, this, [this] { legend_->setRuns(model_); });
+  connect(&model_, &TimelineModel::lanesChanged, this, [this] { showLegend(); });
   showNote();
+}
+
+void TimelinePane::showLegend() {
+  std::vector<const Run*> runs;
+  for (size_t i = 0; i < model_.runCount(); ++i) runs.push_back(model_.run(static_cast<int>(i)));
+  legend_->setRuns(runs);
 }
 
 void TimelinePane::buildOptions() {

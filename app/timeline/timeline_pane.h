@@ -14,23 +14,7 @@ class QScrollBar;
 
 namespace ws::app {
 
-// Coloured squares with the names of the meanings that a timeline uses.
-class MeaningLegend : public QWidget {
-  Q_OBJECT
- public:
-  enum class Kind { OfMeaning, RankWait, DataWait };
-  explicit MeaningLegend(QWidget* parent = nullptr);
-  QSize sizeHint() const override { return {200, 20}; }
-  QSize minimumSizeHint() const override { return {0, 20}; }
-  void setRuns(const TimelineModel& model);  // names only what their traces have
-  QStringList names() const;
-
- protected:
-  void paintEvent(QPaintEvent*) override;
-
- private:
-  std::vector<size_t> shown_;
-};
+class MeaningLegend;
 
 class TimelinePane : public Pane {
   Q_OBJECT
@@ -56,6 +40,7 @@ class TimelinePane : public Pane {
   void resizeEvent(QResizeEvent*) override;
 
  private:
+  void showLegend();
   void buildOptions();
   void buildCommands();
   void buildFind();

@@ -24,6 +24,7 @@
 #include "app/pages/compare/step_view.h"
 #include "app/pages/compare/waterfall_view.h"
 #include "app/text/qt_text.h"
+#include "app/timeline/meaning_legend.h"
 #include "app/widgets/paged_pane.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
@@ -109,7 +110,13 @@ QWidget* CompareTab::buildViews() {
   views_ = new PagedPane(tr("Runs over each other"), this);
   step_ = new StepView(views_);
   bars_ = new BarsView(views_);
-  views_->addPage(tr("Timelines"), step_);
+  auto* timelines = new QWidget(views_);
+  auto* column = new QVBoxLayout(timelines);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(step_, 1);
+  column->addWidget(colours_ = new MeaningLegend(timelines));
+  views_->addPage(tr("Timelines"), timelines);
   views_->addPage(tr("Curves"), buildCurves());
   views_->addPage(tr("Bars"), bars_);
   const auto add = [this](const QString& title, FlameView*& view, const QString& empty) {
@@ -381,6 +388,9 @@ void CompareTab::showAll() {
   std::vector<StepView::Shown> shown;
   for (const auto& run : compared_.runs) shown.push_back({run, samples_.of(run)->sample, samples_.memory(run)});
   step_->setRuns(std::move(shown));
+  std::vector<const Run*> all;
+  for (const auto& run : compared_.runs) all.push_back(run);
+  colours_->setRuns(all);
   waterfall_->setComparison(compared_.comparison, pair ? baseline_->slot : -1, pair ? candidate_->slot : -1);
   falls_->setTitle(tr("Where the difference went"), pair ? stepsNote() : QString(),
                    pair ? tr("%1 and %2 steps").arg(samples_.of(baseline_)->sample.parts.steps).arg(samples_.of(candidate_)->sample.parts.steps) : QString());

@@ -18,6 +18,7 @@ namespace ws::app {
 
 class BarsView;
 class FlameView;
+class MeaningLegend;
 class CompareExport;
 class CompareHeadline;
 class CompareTables;
@@ -97,6 +98,7 @@ class CompareTab : public QWidget {
   QPushButton* align_;
   QSpinBox* step_number_;
   StepView* step_;
+  MeaningLegend* colours_;
   CurvePane *loss_, *speed_;
   BarsView* bars_;
   FlameView *host_ = nullptr, *launches_ = nullptr;

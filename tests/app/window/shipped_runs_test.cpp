@@ -14,6 +14,7 @@
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/runs_panel.h"
 #include "app/pages/multiprocessors/multiprocessors_panel.h"
+#include "app/timeline/meaning_legend.h"
 #include "app/timeline/timeline_painter.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/window/notice_bar.h"
@@ -148,7 +149,7 @@ void ShippedRunsTest::theWindowAndTheCommandLineGiveTheSameInsights() {
 void ShippedRunsTest::theTimelineNamesItsColours() {
   auto window = open();
   window->resize(1366, 768);
-  auto* legend = window->findChild<MeaningLegend*>();
+  auto* legend = window->findChild<TimelinePane*>()->findChild<MeaningLegend*>();
   const auto open_program = [&](const char* program) {
     for (const RecordedProgram& one : recorded_programs())
       if (QFileInfo(one.path).baseName() == program) {

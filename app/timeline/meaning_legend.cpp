@@ -1,0 +1,104 @@
+#include "app/timeline/meaning_legend.h"
+
+#include <QPainter>
+#include <algorithm>
+#include <cmath>
+
+#include "app/widgets/theme.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::app {
+namespace {
+
+using prof::Meaning, prof::PartKind;
+
+constexpr int kLine = 20;
+
+struct Entry {
+  prof::PartId id;
+  const char* own_name = nullptr;  // nullptr: the name of the part of a step
+  QString name() const { return QString::fromUtf8(own_name ? own_name : prof::part_name(id)); }
+};
+constexpr Entry kEntries[] = {{{Meaning::Matrix}},
+                              {{Meaning::Pointwise}},
+                              {{Meaning::Reduction}},
+                              {{Meaning::Loss}},
+                              {{Meaning::Optimizer}},
+                              {{Meaning::Copy}},
+                              {{Meaning::Communication}},
+                              {{Meaning::Communication, PartKind::RankWait}},
+                              {{Meaning::Idle, PartKind::HostData}},
+                              {{Meaning::Allocation}},
+                              {{Meaning::Sync}},
+                              {{Meaning::Launch}, "launch calls"},
+                              {{Meaning::Idle}, "idle, launch gaps"}};
+
+QBrush brush_of(const prof::PartId& id) { return id.kind == PartKind::OfMeaning ? meaning_brush(id.meaning) : QBrush(part_colour(id)); }
+
+bool shows(const Run& run, const prof::PartId& id) {
+  const prof::Trace& trace = run.trace;
+  const auto has = [&](const prof::Track& track) { return track.kind != prof::TrackKind::Steps && track.time_of(id.meaning) > 0; };
+  if (id.kind == PartKind::HostData) return std::ranges::find(run.split.parts, PartKind::HostData, &SplitPart::kind) != run.split.parts.end();
+  if (id.kind == PartKind::RankWait) return several_ranks(trace) && std::ranges::any_of(trace.tracks(), has);
+  if (id.meaning == Meaning::Idle) return prof::used_gpu(trace);
+  return std::ranges::any_of(trace.tracks(), has);
+}
+
+}  // namespace
+
+MeaningLegend::MeaningLegend(QWidget* parent) : QWidget(parent) {
+  QSizePolicy policy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  policy.setHeightForWidth(true);
+  setSizePolicy(policy);
+}
+
+void MeaningLegend::setRuns(const std::vector<const Run*>& runs) {
+  std::vector<size_t> now;
+  for (size_t i = 0; i < std::size(kEntries); ++i)
+    if (std::ranges::any_of(runs, [i](const Run* run) { return run && shows(*run, kEntries[i].id); })) now.push_back(i);
+  if (now == shown_) return;
+  shown_ = std::move(now);
+  setAccessibleName(tr("Colours of the timeline: %1").arg(names().join(", ")));
+  updateGeometry();
+  update();
+}
+
+QStringList MeaningLegend::names() const {
+  QStringList names;
+  for (const size_t i : shown_) names << kEntries[i].name();
+  return names;
+}
+
+std::vector<QPoint> MeaningLegend::places(int width) const {
+  constexpr int kLeft = 8, kSquare = 14, kBetween = 11;
+  const QFontMetricsF metrics(ui_font(11));
+  std::vector<QPoint> all;
+  QPoint at(kLeft, 0);
+  for (const size_t i : shown_) {
+    const int entry = kSquare + static_cast<int>(std::ceil(metrics.horizontalAdvance(kEntries[i].name())));
+    if (at.x() > kLeft && at.x() + entry > width) at = {kLeft, at.y() + kLine};
+    all.push_back(at);
+    at.rx() += entry + kBetween;
+  }
+  return all;
+}
+
+int MeaningLegend::heightForWidth(int width) const {
+  const std::vector<QPoint> all = places(width);
+  return kLine + (all.empty() ? 0 : all.back().y());
+}
+
+void MeaningLegend::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), theme().base);
+  painter.setFont(ui_font(11));
+  const std::vector<QPoint> all = places(width());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Entry& entry = kEntries[shown_[i]];
+    draw_fill(painter, QRectF(all[i].x(), all[i].y() + 6, 9, 9), brush_of(entry.id));
+    painter.setPen(theme().secondary);
+    painter.drawText(QRectF(all[i].x() + 14, all[i].y(), 200, kLine), Qt::AlignVCenter, entry.name());
+  }
+}
+
+}  // namespace ws::app

@@ -1,0 +1,30 @@
+// The key of a timeline: a coloured square and a name for each kind of work that its runs have.
+#pragma once
+#include <QWidget>
+#include <vector>
+
+#include "app/workspace/run.h"
+
+namespace ws::app {
+
+class MeaningLegend : public QWidget {
+  Q_OBJECT
+ public:
+  explicit MeaningLegend(QWidget* parent = nullptr);
+  QSize sizeHint() const override { return {200, heightForWidth(width())}; }
+  QSize minimumSizeHint() const override { return {0, 20}; }
+  bool hasHeightForWidth() const override { return true; }
+  int heightForWidth(int width) const override;
+  void setRuns(const std::vector<const Run*>& runs);  // names only what their traces have
+  QStringList names() const;
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  std::vector<QPoint> places(int width) const;  // of the squares of shown_
+
+  std::vector<size_t> shown_;
+};
+
+}  // namespace ws::app

@@ -39,6 +39,11 @@ void LabChart::setShown(const std::vector<LabShown>& shown) {
   rebuild();
 }
 
+void LabChart::setWanted(const std::vector<int64_t>& sizes) {
+  scene_.wanted = sizes;
+  update();
+}
+
 void LabChart::rebuild() {
   scene_.rebuild();
   update();

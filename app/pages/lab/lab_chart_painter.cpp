@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "app/pages/lab/lab_way_style.h"
 #include "app/widgets/theme.h"
@@ -52,13 +53,12 @@ void LabChartPainter::paintGrid() {
       p_.drawText(QRectF(0, y - 8, f_.plot.left() - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
                   tick_text(value, s_.axis));
     }
-  double last = -100;
-  for (double size = 1; size < 1e13; size *= 2) {
+  double last = 1e9;
+  for (const double size : s_.sizes() | std::views::reverse) {  // the largest size always has its label
     const double x = f_.at({size, 1}).x();
-    if (x < f_.plot.left() - 0.5 || x > f_.plot.right() + 0.5) continue;
     p_.setPen(t.grid);
     p_.drawLine(QPointF(x, f_.plot.top()), QPointF(x, f_.plot.bottom()));
-    if (x - last < 48) continue;
+    if (last - x < 48) continue;
     last = x;
     p_.setPen(t.secondary);
     p_.drawText(QRectF(x - 40, f_.plot.bottom() + 4, 80, 16), Qt::AlignHCenter, lab_size_text(size));

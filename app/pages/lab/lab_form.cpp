@@ -137,7 +137,11 @@ void LabForm::watchEdits(QWidget& fields) {
   };
   connect(operations_, &QListWidget::currentRowChanged, this, edited);
   connect(spacing_, &SegmentedRow::picked, this, edited);
-  for (QLineEdit* field : {from_, to_, custom_}) connect(field, &QLineEdit::textEdited, this, edited);
+  for (QLineEdit* field : {from_, to_, custom_}) {
+    connect(field, &QLineEdit::textEdited, this, edited);
+    connect(field, &QLineEdit::textChanged, this, &LabForm::sizesEdited);
+  }
+  connect(spacing_, &SegmentedRow::picked, this, &LabForm::sizesEdited);
   for (QSpinBox* field : fields.findChildren<QSpinBox*>()) connect(field, &QSpinBox::valueChanged, this, edited);
   for (QDoubleSpinBox* field : fields.findChildren<QDoubleSpinBox*>())
     connect(field, &QDoubleSpinBox::valueChanged, this, edited);
@@ -361,7 +365,7 @@ void LabForm::writeKernel() {
     lab::LabSpec spec;
     readOperation(spec);
     const std::string path = kernel_path(new_kernel_name(spec.name));
-    write_new_kernel(path, own::first_version(lab::kernel_contract(spec, chosenSizes().front())));
+    write_new_kernel(path, own::first_version(lab::kernel_contract(spec, sizes().front())));
     showKernels();
     tickKernels(tickedKernels() << QFileInfo(QString::fromStdString(path)).fileName());
     emit said(tr("Written: %1. Change it in your editor, then press Measure.").arg(QString::fromStdString(path)));
@@ -396,7 +400,7 @@ void LabForm::operationChosen() {
     to_->setText(gpu ? "2^26" : "2^22");
 }
 
-std::vector<int64_t> LabForm::chosenSizes() const {
+std::vector<int64_t> LabForm::sizes() const {
   std::vector<int64_t> sizes;
   if (spacing_->value() == "custom") {
     for (const QString& part : custom_->text().split(',', Qt::SkipEmptyParts))
@@ -433,7 +437,7 @@ lab::LabSpec LabForm::spec() const {
   spec.longest_call_s = longest_->value();
   spec.seed = static_cast<uint64_t>(seed_->value());
   spec.cold_cache = cold_cache_->isChecked();
-  spec.sizes = chosenSizes();
+  spec.sizes = sizes();
   for (const auto& [way, check] : ways_)
     if (check->isVisibleTo(this) && check->isChecked()) spec.ways.push_back(way);
   for (const QString& name : tickedKernels())

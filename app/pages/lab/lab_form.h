@@ -25,6 +25,7 @@ class LabForm : public QWidget {
   explicit LabForm(QWidget* parent = nullptr);
   lab::LabSpec spec() const;  // throws Failure for a wrong size or too many kernels
   void setSpec(const lab::LabSpec& spec);
+  std::vector<int64_t> sizes() const;  // throws Failure for a wrong size
   bool recordsPoints() const;
   void setGpu(bool there, const QString& why_not);  // of the other machine that measures
   void setThisMachine();                            // this machine measures again
@@ -33,6 +34,7 @@ class LabForm : public QWidget {
 
  signals:
   void prepared();
+  void sizesEdited();
   void clockChosen(ws::app::LabClock clock);
   void pageChosen(const QString& text);  // text of a shipped sweep; empty for own choices
   void said(const QString& sentence);
@@ -50,7 +52,6 @@ class LabForm : public QWidget {
   void buildMeasure(QVBoxLayout* column);
   void buildLimits();
   lab::Operation operation() const;
-  std::vector<int64_t> chosenSizes() const;
   void operationChosen();
   void setWhyNoGpu(const std::optional<QString>& why);
   void showMissing();

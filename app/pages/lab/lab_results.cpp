@@ -220,6 +220,10 @@ void LabResults::setShown(const std::vector<LabShown>& shown, bool running) {
   refresh();
 }
 
+void LabResults::setWanted(const std::vector<int64_t>& sizes) {
+  for (LabChart* chart : {chart_, throughput_}) chart->setWanted(sizes);
+}
+
 void LabResults::setClock(LabClock clock) {
   clock_ = clock;
   for (LabChart* chart : {chart_, throughput_}) chart->setClock(clock);

@@ -21,6 +21,7 @@ class LabResults : public QWidget {
   LabChart* chart() const { return chart_; }
   LabShareView* shares() const { return shares_; }
   void setShown(const std::vector<LabShown>& shown, bool running);  // the first is the sweep itself
+  void setWanted(const std::vector<int64_t>& sizes);                // the axis of charts without a point
   void setClock(LabClock clock);
   void setPage(const QString& text);     // text of the chosen sweep
   void setWhyNoGpu(const QString& why);  // empty if there is a GPU

@@ -3,6 +3,7 @@
 #include <QObject>
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "app/pages/lab/lab_way_style.h"
 #include "app/text/units.h"
@@ -97,6 +98,14 @@ std::optional<int64_t> LabScene::cursorPoint() const {
   return nearest;
 }
 
+std::vector<double> LabScene::sizes() const {
+  std::set<double> all;
+  for (const LabCurve& curve : curves)
+    for (const QPointF& p : curve.points) all.insert(p.x());
+  if (all.empty()) all.insert(wanted.begin(), wanted.end());
+  return {all.begin(), all.end()};
+}
+
 QString LabScene::sizeTitle() const {
   if (shown.empty()) return QObject::tr("size");
   const lab::LabSpec& spec = shown[0].result.spec;
@@ -115,14 +124,13 @@ double LabFrame::sizeAt(double x) const { return std::pow(10, x0 + (x - plot.lef
 LabFrame LabScene::frame(const QRectF& area) const {
   LabFrame f;
   f.plot = area.adjusted(axis == LabAxis::Time ? 66 : 88, 10, compact ? -14 : -kLabLabelWidth, compact ? -24 : -38);
-  double x0 = 1e300, x1 = 0, y0 = 1e300, y1 = 0;
+  const std::vector<double> all = sizes();
+  const double x0 = all.front(), x1 = all.back();
+  double y0 = 1e300, y1 = 0;
   for (const LabCurve& curve : curves)
-    for (const QPointF& p : curve.points) {
-      x0 = std::min(x0, p.x()), x1 = std::max(x1, p.x());
-      y0 = std::min(y0, p.y()), y1 = std::max(y1, p.y());
-    }
+    for (const QPointF& p : curve.points) y0 = std::min(y0, p.y()), y1 = std::max(y1, p.y());
   if (curves.empty())
-    x0 = 16, x1 = 4096, y0 = axis == LabAxis::Time ? 1e-6 : 1e8, y1 = axis == LabAxis::Time ? 1 : 1e13;
+    y0 = axis == LabAxis::Time ? 1e-6 : 1e8, y1 = axis == LabAxis::Time ? 1 : 1e13;
   for (const auto& [value, name] : ceilingLines())
     if (value < 20 * y1) y1 = std::max(y1, value);  // show a ceiling that is close enough
   f.x0 = std::log10(x0) - 0.03, f.x1 = std::log10(std::max(x1, x0 * 1.01)) + 0.03;

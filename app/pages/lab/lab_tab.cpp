@@ -71,6 +71,12 @@ LabTab::LabTab(QWidget* parent)
   connect(form_, &LabForm::clockChosen, results_, &LabResults::setClock);
   connect(form_, &LabForm::pageChosen, results_, &LabResults::setPage);
   connect(form_, &LabForm::prepared, this, [this] { results_->setWhyNoGpu(form_->whyNoGpu()); });
+  connect(form_, &LabForm::sizesEdited, this, [this] {
+    try {
+      results_->setWanted(form_->sizes());
+    } catch (const Failure&) {  // half a number; Measure says what is wrong
+    }
+  });
   connect(results_, &LabResults::picked, this, &LabTab::openPoint);
   connect(results_, &LabResults::torchWanted, this, &LabTab::runTorch);
   connect(results_, &LabResults::overlayWanted, this, &LabTab::chooseOverlay);

@@ -259,7 +259,7 @@ QWidget* TopBar::buildLive() {
   accuracy_ = new NumberCell(tr("test accuracy"), live);
   step_time_ = new NumberCell(step_time_name(), live);
   throughput_ = new NumberCell(tr("throughput"), live);
-  memory_ = new NumberCell(tr("peak used"), live);
+  memory_ = new NumberCell(tr("step memory"), live);
   gpu_busy_ = new NumberCell(tr("GPU busy"), live);
   kernels_ = new NumberCell(tr("kernels a step"), live);
   for (NumberCell* cell : {loss_, accuracy_, step_time_, gpu_busy_, kernels_, throughput_, memory_}) row->addWidget(cell);
@@ -467,9 +467,10 @@ void TopBar::showFigures(const Run& run) {
   memory_->setValue(memory.front(), bytes == bytes ? memory.back() : "");
   const int ranks = rank_count(run);
   const bool arena = run.hasChoices() && run.spec.exec.allocator == Allocator::Arena;
-  const QString peak = arena ? tr("peak reserved") : tr("peak used");
-  memory_->setCaption(ranks > 1 ? tr("%1, %2 ranks").arg(peak).arg(ranks) : peak, false);
-  memory_->setToolTip(arena ? tr("The memory block that the arena reserves for a step.") : tr("The most memory that blocks used at one time."));
+  const QString counted = run.plan ? tr("step memory") : tr("peak used");
+  memory_->setCaption(ranks > 1 ? tr("%1, %2 ranks").arg(counted).arg(ranks) : counted, false);
+  const QString what = arena ? tr("The block that the arena reserves for the buffers of a step.") : tr("The most memory that blocks held at one time.");
+  memory_->setToolTip(run.plan ? what + tr(" Weights and what stays between steps are not counted: the page Memory shows them.") : what);
   const int rank = run.split.rank;
   gpu_busy_->setValue(fixed_text(run.split.busy * 100, 0), "%");
   gpu_busy_->setCaption(rank < 0 ? tr("GPU busy") : tr("GPU busy, rank %1").arg(rank), false);

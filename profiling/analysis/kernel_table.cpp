@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <sstream>
 #include <unordered_map>
 
 #include "profiling/analysis/launch_stacks.h"
@@ -179,18 +180,33 @@ std::string torch_functor(const std::string& name) {
   return {};
 }
 
-// "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x32x8_stage3_warpsize2x2x1_ffma_…_cublas": what separates kernels of
-// cuBLAS apart stands in the middle. Layout and sizes come first, the types last. Empty for another name.
-std::string cublas_name(const std::string& name) {
-  constexpr std::string_view kGemm = "_xmma_gemm_", kTile = "_tilesize", kWarps = "_warpsize";
-  const size_t gemm = name.find(kGemm), tile = name.find(kTile);
-  if (gemm == std::string::npos || tile == std::string::npos || tile < gemm + kGemm.size()) return {};
-  const size_t types = gemm + kGemm.size(), layout = name.rfind('_', name.rfind('_', tile - 1) - 1);
-  if (layout == std::string::npos || layout <= types) return {};
-  const size_t warps = name.find(kWarps, tile), sizes = tile + kTile.size();
+// "gemm 64x32x8 nn_n stage3_warpsize2x2x1 f32f32_f32f32_f32 sm80" for "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x32x8_stage3_
+// warpsize2x2x1_ffma_…_cublas". What separates such kernels of cuBLAS and cuDNN stands in the middle of their names, which a narrow
+// column leaves out: operation, tile and layout come first. Empty for another name.
+std::string xmma_name(const std::string& name) {
+  constexpr std::string_view kBegin = "_xmma_", kTile = "_tilesize", kRun = "_execute_", kDigits = "0123456789";
+  const size_t begin = name.find(kBegin), tile = name.find(kTile);
+  if (begin == std::string::npos || tile == std::string::npos || tile < begin + kBegin.size()) return {};
+  std::string operation, more, types, layout;
+  std::istringstream words(name.substr(begin + kBegin.size(), tile - begin - kBegin.size()));
+  const auto append = [](std::string& to, const std::string& word) { to += (to.empty() ? "" : "_") + word; };
+  for (std::string word; std::getline(words, word, '_');) {
+    const bool type = layout.empty() && word.find_first_of(kDigits) != std::string::npos;  // "tf32f32"
+    if (operation.empty())
+      operation = word;
+    else
+      append(type ? types : types.empty() ? more : layout, word);
+  }
+  if (types.empty() || layout.empty()) return {};
+  const size_t sizes = tile + kTile.size(), stage = std::min(name.find('_', sizes), name.size()), warps = name.find("_warp", sizes);
   const size_t end = warps == std::string::npos ? name.size() : std::min(name.size(), name.find('_', warps + 1));
-  return name.substr(0, types - 1) + name.substr(layout, tile - layout) + "_" + name.substr(sizes, end - sizes) + " " +
-         name.substr(types, layout - types);
+  const size_t run = name.find(kRun, end), how = run == std::string::npos ? name.size() : run + kRun.size();
+  std::string parts = name.substr(how, std::max(how, std::min(name.size(), name.find("_kernel", how))) - how);  // "split_k"
+  if (parts.starts_with("kernel")) parts.clear();
+  std::string text = operation;
+  for (const std::string& part : {name.substr(sizes, stage - sizes), layout, stage < end ? name.substr(stage + 1, end - stage - 1) : std::string(), parts, types, more, name.substr(0, begin)})
+    if (!part.empty()) text += " " + part;
+  return text;
 }
 
 constexpr std::string_view kGenericNames[] = {"Kernel", "Kernel2", "kernel", "device_kernel"};
@@ -248,7 +264,7 @@ std::string short_kernel_name(const std::string& name) {
   if (name.find("at::native::") != std::string::npos)
     if (const std::string does = torch_functor(name); !does.empty())
       return without(bare, {"vectorized_", "unrolled_"}, {"_kernel_impl", "_kernel"}) + " " + does;
-  if (const std::string gemm = cublas_name(bare); !gemm.empty()) return gemm;
+  if (const std::string xmma = xmma_name(bare); !xmma.empty()) return xmma;
   return bare.empty() ? name : bare;
 }
 

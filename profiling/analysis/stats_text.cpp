@@ -132,7 +132,7 @@ Table kernel_rows(const std::vector<KernelRow>& rows, const std::string& what) {
   Table table{{{"name", what, "", Kind::Text, 0, 1, ""},
                {"count", "count", "", Kind::Count, 0, 10, ""},
                {"total_us", "total", "µs", Kind::Time, 3, 12, ""},
-               {"share", "time", "%", Kind::Percent, 2, 7, "Share of the time of all rows."},
+               {"share", "of total", "%", Kind::Percent, 2, 11, "Share of the total time of all rows."},
                time("min_us", "min"), time("mean_us", "mean"), time("stddev_us", "σ"), time("p50_us", "median"), time("p90_us", "P90"),
                time("p95_us", "P95"), time("p99_us", "P99"), time("p999_us", "P99.9"), time("max_us", "max"),
                {"launch", "grid · block", "", Kind::Count, 0, 24, "", false, true},

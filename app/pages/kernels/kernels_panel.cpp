@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "app/text/units.h"
 #include "app/timeline/block_label.h"
@@ -116,16 +117,17 @@ std::vector<std::string> differing_items(const std::vector<std::string>& texts) 
   return left;
 }
 
-// Rows of different kernels with one short name get what differs: template arguments, or the launch.
+// Rows of different kernels with one short name get what differs: the template, or its arguments, or the launch.
 void make_distinct(Table& table, const std::vector<prof::KernelRow>& rows) {
   constexpr size_t kLetters = 44;
   std::map<std::string, std::vector<size_t>> alike;
   for (size_t i = 0; i < rows.size(); ++i) alike[table.rows[i].cells[0].text].push_back(i);
   for (const auto& [name, places] : alike) {
     if (places.size() < 2 || name.empty()) continue;
-    std::vector<std::string> keys;
-    for (const size_t i : places) keys.push_back(prof::plain_kernel_name(rows[i].key));
-    const std::vector<std::string> parts = differing_items(differences(keys));
+    std::vector<std::string> keys, functions;
+    for (const size_t i : places) keys.push_back(prof::plain_kernel_name(rows[i].key)), functions.push_back(keys.back().substr(0, keys.back().find('<')));
+    const bool distinct = std::set(functions.begin(), functions.end()).size() == functions.size();
+    const std::vector<std::string> parts = distinct ? functions : differing_items(differences(keys));
     for (size_t i = 0; i < places.size(); ++i)
       if (!parts[i].empty()) table.rows[places[i]].cells[0].text += " · " + prof::shortened(parts[i], kLetters);
   }

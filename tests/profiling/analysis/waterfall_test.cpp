@@ -188,7 +188,9 @@ TEST(Waterfall, NamesThatAreNoSignatureStayWhole) {
   EXPECT_EQ(short_kernel_name("ws::plain"), "plain");
   const std::string types = "sm80_xmma_gemm_f32f32_tf32f32_f32", rest = "_ffma_aligna4_alignc4_execute_kernel__5x_cublas";
   EXPECT_EQ(short_kernel_name(types + "_nn_n_tilesize64x32x8_stage3_warpsize2x2x1" + rest),
-            "sm80_xmma_gemm_nn_n_64x32x8_stage3_warpsize2x2x1 f32f32_tf32f32_f32");
+            "gemm 64x32x8 nn_n stage3_warpsize2x2x1 f32f32_tf32f32_f32 sm80");
+  EXPECT_EQ(short_kernel_name("sm90_xmma_wgrad_indexed_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize64x64x32_warpgroupsize1x1x1_g1_execute_split_k_kernel__5x_cudnn"),
+            "wgrad 64x64x32 nhwckrsc_nhwc warpgroupsize1x1x1 split_k f32f32_tf32f32_f32 indexed_implicit_gemm sm90");
   EXPECT_EQ(short_kernel_name("sm90_xmma_gemm_tilesize"), "sm90_xmma_gemm_tilesize");
   EXPECT_EQ(short_kernel_name("sm90_xmma_gemm_nn_tilesize8"), "sm90_xmma_gemm_nn_tilesize8");
   EXPECT_EQ(short_kernel_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int)"),

@@ -16,7 +16,7 @@ bool comparable(const Run& baseline, const Run& run) {
 QString speed_against(const Run& run, const Run& baseline, const QString& name) {
   const auto choices = [](const Run& r) { return r.hasChoices() ? &r.spec : nullptr; };
   if (!same_task(choices(run), choices(baseline))) return {};
-  const std::string within = verdict_text(Verdict::WithinNoise);
+  const std::string within = kWithinNoise;
   const MeasureValue before = step_time_measure(baseline.step_time), now = step_time_measure(run.step_time);
   const std::string text = pace_text(before, now, QObject::tr(" than %1").arg(name).toStdString());
   if (text == within && noise_hides_all(before, now)) return QObject::tr("too much noise to compare with %1").arg(name);

@@ -10,6 +10,12 @@
 namespace ws::app {
 namespace {
 
+// "cnn.py and a training of Warpsight"
+std::string programs_of(const ComparedRun& a, const ComparedRun& b) {
+  const auto name = [](const ComparedRun& run) { return run.program.empty() ? std::string("a training of Warpsight") : run.program; };
+  return name(a) + " and " + name(b);
+}
+
 std::string text_of(Traced traced) {
   switch (traced) {
     case Traced::No:
@@ -57,7 +63,7 @@ std::vector<std::string> mismatches(const ComparedRun& a, const ComparedRun& b) 
   else if (a.traced != b.traced)
     out.push_back("one was " + text_of(a.traced) + ", the other " + text_of(b.traced) + ": tracing costs time");
   if (other_program(a, b))
-    out.push_back("different programs, " + a.program + " and " + b.program + ": the figures stand side by side, and neither is better");
+    out.push_back("different programs, " + programs_of(a, b) + ": the figures stand side by side, and neither is better");
   else if ((a.imported && !a.spec) || (b.imported && !b.spec))
     out.emplace_back("trained by another program: its choices are not known here");
   if (!a.python_level.empty() && !b.python_level.empty() && a.python_level != b.python_level)
@@ -107,7 +113,11 @@ bool mean_goes_the_other_way(const ComparedRun& a, const ComparedRun& b) {
 
 }  // namespace
 
-bool other_program(const ComparedRun& a, const ComparedRun& b) { return !a.program.empty() && !b.program.empty() && a.program != b.program; }
+bool other_program(const ComparedRun& a, const ComparedRun& b) {
+  const auto foreign = [](const ComparedRun& run) { return !run.program.empty() && !run.spec; };
+  if (foreign(a) != foreign(b)) return (foreign(a) ? b : a).spec.has_value();
+  return !a.program.empty() && !b.program.empty() && a.program != b.program;
+}
 
 bool same_task(const RunSpec* a, const RunSpec* b) {
   return !a || !b || (same_work_a_sample(a, b) && a->train.batch == b->train.batch);
@@ -192,7 +202,7 @@ prof::StepSample by_block(const ComparedRun& run) {
 Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   Comparison c;
   c.a_name = a.name, c.b_name = b.name;
-  if (other_program(a, b)) c.programs = a.program + " and " + b.program;
+  if (other_program(a, b)) c.programs = programs_of(a, b);
   c.measures = compared_measures(a, b);
   c.asked = asked_of({&a, &b}), c.gpu = a.sample.gpu || b.sample.gpu;
   c.speed = speed_of(a, b, c.of(MeasureKind::StepTime).delta);

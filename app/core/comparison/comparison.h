@@ -75,7 +75,8 @@ std::vector<ChoiceRow> differing_choices(const std::vector<const RunSpec*>& runs
 
 // True if both runs do the same work, so that their step times can be compared.
 bool same_task(const RunSpec* a, const RunSpec* b);
-// True if both are recordings of different programs: their figures stand side by side, and neither is better.
+// True if both are recordings of different programs, or one is and the other is a training of ours: their figures stand side by side,
+// and neither is better.
 bool other_program(const ComparedRun& a, const ComparedRun& b);
 bool same_work_a_sample(const RunSpec* a, const RunSpec* b);  // True if a sample needs the same work, with any batch
 

@@ -78,9 +78,8 @@ std::string measure_text(const ComparedMeasure& m) {
                 fixed(m.b.value.value, m.b.decimals), signed_fixed(m.delta.delta, m.a.decimals),
                 std::isfinite(m.delta.noise) ? significant(m.delta.noise, 2) : "–");
   const double percent = m.delta.percent;
-  if (is_quiet(m.delta.verdict)) return text + "  " + verdict_text(m.delta.verdict) + "\n";
-  if (!std::isfinite(percent) || percent == 0) return text + "  " + verdict_text(m.delta.verdict) + "\n";
-  return text + formatted("  {:+.1f} %  {}\n", percent, verdict_text(m.delta.verdict));
+  if (is_quiet(m.delta.verdict) || !std::isfinite(percent) || percent == 0) return text + "  " + verdict_text(m.delta) + "\n";
+  return text + formatted("  {:+.1f} %  {}\n", percent, verdict_text(m.delta));
 }
 
 std::string measures_text(const Comparison& c) {
@@ -97,8 +96,8 @@ std::string ratio_text(double ratio) {
   return fixed(ratio, decimals) + "×";
 }
 
-std::string noise_note(Verdict verdict) {
-  return verdict == Verdict::NoiseUnknown ? std::string(" (") + verdict_text(verdict) + ")" : "";
+std::string noise_note(const MeasureDelta& d) {
+  return d.verdict == Verdict::NoiseUnknown ? " (" + no_interval_text(d) + ")" : "";
 }
 
 constexpr double kRatioFrom = 2;
@@ -120,9 +119,9 @@ std::string samples_text(const ComparedMeasure& speed, const std::string& a, con
   if (d.verdict == Verdict::WithinNoise) return b + " trains as many samples per second as " + a + ": within noise";
   const double ratio = speed.b.value.value / speed.a.value.value;
   if (ratio >= 2)
-    return b + " trains " + ratio_text(ratio) + " as many samples per second as " + a + noise_note(d.verdict);
+    return b + " trains " + ratio_text(ratio) + " as many samples per second as " + a + noise_note(d);
   return b + " trains " + fixed(std::abs(d.percent), 1) + " % " + (d.delta > 0 ? "more" : "fewer") +
-         " samples per second than " + a + noise_note(d.verdict);
+         " samples per second than " + a + noise_note(d);
 }
 
 nlohmann::json measure_json(const ComparedMeasure& m) {
@@ -135,7 +134,7 @@ nlohmann::json measure_json(const ComparedMeasure& m) {
           {"delta", number(m.delta.delta)},
           {"noise", number(m.delta.noise)},
           {"beyond_noise", !is_quiet(m.delta.verdict) && m.delta.verdict != Verdict::NoiseUnknown},
-          {"verdict", verdict_text(m.delta.verdict)}};
+          {"verdict", verdict_text(m.delta)}};
 }
 
 }  // namespace
@@ -156,23 +155,25 @@ Table delta_rows(const std::vector<KernelDelta>& kernels) {
   return table;
 }
 
-const char* verdict_text(Verdict verdict) {
-  switch (verdict) {
+const char* verdict_text(const MeasureDelta& delta) {
+  switch (delta.verdict) {
     case Verdict::Better:
       return "better";
     case Verdict::Worse:
       return "worse";
     case Verdict::WithinNoise:
-      return "within noise";
+      return kWithinNoise;
     case Verdict::Equal:
       return "equal";
     case Verdict::NoiseUnknown:
-      return "no interval";
+      return delta.no_noise;
     case Verdict::Neutral:
       break;
   }
-  return "";
+  return "not judged";
 }
+
+std::string no_interval_text(const MeasureDelta& delta) { return std::string("no interval: ") + delta.no_noise; }
 
 bool is_quiet(Verdict verdict) { return verdict == Verdict::WithinNoise || verdict == Verdict::Equal; }
 
@@ -186,13 +187,13 @@ bool noise_hides_all(const MeasureValue& a, const MeasureValue& b) {
 std::string pace_text(const MeasureValue& a, const MeasureValue& b, const std::string& than) {
   const MeasureDelta d = delta_of(a, b);
   if (!d.known()) return {};
-  if (d.verdict == Verdict::WithinNoise) return verdict_text(d.verdict);
+  if (d.verdict == Verdict::WithinNoise) return kWithinNoise;
   const double change = pace_change(a, b);
   const bool less = b.value.value < a.value.value;
   const int digits = d.noise > 0.01 * a.value.value ? 0 : 1;
   const std::string pace = change >= kRatioFrom ? ratio_text(change) + (less ? " faster" : " slower")
                                                 : fixed(std::abs(d.percent), digits) + (less ? " % less time" : " % more time");
-  return pace + than + noise_note(d.verdict);
+  return pace + than + noise_note(d);
 }
 
 std::string headline_of(GateVerdict verdict, double change, double limit) {

@@ -7,12 +7,15 @@
 
 namespace ws::app {
 
-const char* verdict_text(Verdict verdict);  // "better", "within noise", "equal", "no interval"; empty if neutral
+inline constexpr const char* kWithinNoise = "within noise";
+// "better", "within noise", "equal"; "not judged" if neither value is better; why there is no interval: "too few steps".
+const char* verdict_text(const MeasureDelta& delta);
+std::string no_interval_text(const MeasureDelta& delta);  // "no interval: too few steps"
 bool is_quiet(Verdict verdict);             // no difference: equal or within noise
 // True if the noise is so large that even a large difference would not be seen: nobody is "as fast".
 bool noise_hides_all(const MeasureValue& a, const MeasureValue& b);
 // How the candidate's step time differs, in the words of all views: "21.7 % more time", "2.30× faster", each with `than`
-// after it (" a step"), and " (no interval)" where it is. "within noise"; empty if a step time is unknown.
+// after it (" a step"), and " (no interval: too few steps)" where it is. "within noise"; empty if a step time is unknown.
 std::string pace_text(const MeasureValue& baseline, const MeasureValue& candidate, const std::string& than);
 // The words of the gate: "slower by 2.30 %", "no difference beyond 2.0 %", "cannot tell".
 std::string headline_of(GateVerdict verdict, double change, double limit);

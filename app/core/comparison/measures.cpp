@@ -51,10 +51,14 @@ class List {
   void add(MeasureValue value) { all.push_back(std::move(value)); all.back().group = group_; }
   void add(MeasureKind kind, std::string name, const char* unit, Interval value, Better better, int decimals) {
     all.push_back({kind, group_, std::move(name), unit, value, better, decimals});
+    if (no_noise_) all.back().no_noise = no_noise_;
   }
+  // The reason of all values that are added from now on; nullptr: the usual one.
+  void no_noise(const char* reason) { no_noise_ = reason; }
 
  private:
   std::string group_;
+  const char* no_noise_ = nullptr;
 };
 
 void add_steps(List& list, const ComparedRun& run) {
@@ -72,12 +76,14 @@ void add_steps(List& list, const ComparedRun& run) {
   // Single long steps hardly move the median, but they move a mean.
   const double whole_noise = std::isnan(time.value.half_width) ? kUnknown : std::max(time.value.half_width, of_means);
   list.add(time);
+  list.no_noise(busy ? "machine was busy" : nullptr);
   list.add(MeasureKind::StepP5, "step time, 5th percentile", "µs", {run.time.p5_us, tail(0.05).half_width},
            Better::Lower, 1);
   list.add(MeasureKind::StepP95, "step time, 95th percentile", "µs", {run.time.p95_us, tail(0.95).half_width},
            Better::Lower, 1);
   list.add(MeasureKind::StepP99, "step time, 99th percentile", "µs", tail(0.99), Better::Lower, 1);
   list.add(MeasureKind::SampleMean, "mean step", "µs", {run.mean_step_us, mean_noise}, Better::Lower, 1);
+  list.no_noise(nullptr);
   list.add(MeasureKind::WholeRunMean, "mean with pauses", "µs", {whole, whole_noise}, Better::Lower, 1);
 }
 
@@ -125,9 +131,11 @@ void add_gpu(List& list, const ComparedRun& run) {
 // From one run we cannot know how much they move.
 void add_ranks(List& list, const ComparedRun& run) {
   list.group(kRanks);
+  list.no_noise("one value a run");
   list.add(MeasureKind::RankWait, "longest wait for a rank", "µs", {run.rank_wait_us, kUnknown}, Better::Lower, 1);
   list.add(MeasureKind::ExposedTransfer, "longest exposed transfer", "µs", {run.exposed_us, kUnknown}, Better::Lower, 1);
   list.add(MeasureKind::BusBandwidth, "bus bandwidth", "GB/s", {run.bus_gb_s, kUnknown}, Better::Higher, 1);
+  list.no_noise(nullptr);
 }
 
 void add_results(List& list, const ComparedRun& run) {
@@ -275,7 +283,7 @@ MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
   else if (!shown || (std::isfinite(d.noise) && !difference.beyond_noise))
     d.verdict = Verdict::WithinNoise;
   else if (!std::isfinite(d.noise))
-    d.verdict = Verdict::NoiseUnknown;
+    d.verdict = Verdict::NoiseUnknown, d.no_noise = std::isfinite(a.value.half_width) ? b.no_noise : a.no_noise;
   else if (a.better != Better::Neither)
     d.verdict = (d.delta < 0) == (a.better == Better::Lower) ? Verdict::Better : Verdict::Worse;
   return d;

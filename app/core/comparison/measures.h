@@ -47,6 +47,7 @@ struct MeasureValue {
   Better better = Better::Neither;
   int decimals = 1;
   std::vector<double> few;  // the samples, if they are few: see noise_of_few()
+  const char* no_noise = "too few steps";  // why the noise is unknown, if it is
 };
 using Measures = std::vector<MeasureValue>;
 
@@ -71,6 +72,7 @@ struct MeasureDelta {
   double delta = ComparedRun::kUnknown, noise = 0;  // the 95 % interval of the difference is delta ± noise (NaN: unknown)
   double percent = ComparedRun::kUnknown;           // relative to the baseline; NaN for percentages or a baseline of 0
   Verdict verdict = Verdict::Neutral;
+  const char* no_noise = "";  // why the noise is unknown, if it is
   bool known() const { return delta == delta; }
 };
 MeasureDelta delta_of(const MeasureValue& baseline, const MeasureValue& candidate);

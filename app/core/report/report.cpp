@@ -46,8 +46,8 @@ bool within_noise(const ReportRun& a, const ReportRun& b) {
 
 std::string in_brackets(const MeasureDelta& d) {
   if (!d.known() || d.delta == 0) return "";
-  if (is_quiet(d.verdict)) return std::string(" (") + verdict_text(d.verdict) + ")";
-  return " (" + percent_change_text(d.percent) + (d.verdict == Verdict::NoiseUnknown ? std::string(", ") + verdict_text(d.verdict) : "") + ")";
+  if (is_quiet(d.verdict)) return std::string(" (") + verdict_text(d) + ")";
+  return " (" + percent_change_text(d.percent) + (d.verdict == Verdict::NoiseUnknown ? ", " + no_interval_text(d) : "") + ")";
 }
 
 std::string row(const std::vector<std::string>& cells, const char* tag) {

@@ -108,10 +108,11 @@ double draw_run(Drawing& drawing, const std::vector<ReportRun>& runs, size_t i, 
   const RunMark mark = figure::mark(runs, i);
   drawing.text(8, top + 14, mark.letter, Anchor::Start, 12, mark.colour, 700);
   drawing.text(mark.letter.size() > 1 ? 32 : 22, top + 14, prof::shortened(run.run.name, 64), Anchor::Start, 11, kInk, 600);
-  const std::string length = time_text(static_cast<double>(step.length), in_ms(scale));
+  const auto length = static_cast<double>(step.length);
+  const double median_us = run.run.time.us.value;  // the drawn step is nearly as long; the text has the median, as everywhere
   const std::string words = step.length == 0  ? "no step was traced"
-                            : step.steps == 1 ? "this step " + length
-                                              : length + " for the " + std::to_string(step.steps) + " steps of a graph";
+                            : step.steps == 1 ? "median " + time_text(median_us > 0 ? median_us * 1e3 : length, in_ms(scale))
+                                              : time_text(length, in_ms(scale)) + " for the " + std::to_string(step.steps) + " steps of a graph";
   drawing.text(kLeft + kWidth, top + 14, words, Anchor::End, 10.5);
   double y = top + kHead;
   for (const StepPicture::Lane& lane : step.lanes) {
@@ -124,13 +125,6 @@ double draw_run(Drawing& drawing, const std::vector<ReportRun>& runs, size_t i, 
     y += kMemory;
   }
   if (step.length > 0) drawing.line(scale.x(step.length), top + kHead, scale.x(step.length), y, mark.colour, 1.2);
-  const prof::TimeNs first = runs[0].step.length;
-  const bool sooner = step.length < first;
-  if (i > 0 && step.length > 0 && scale.x(step.length) + 150 < kLeft + kWidth && first > 0 && step.length != first)
-    drawing.text(scale.x(step.length) + 5, top + kHead + 11,
-                 "this step ends " + time_text(static_cast<double>(std::abs(first - step.length)), in_ms(scale)) +
-                     (sooner ? " sooner" : " later") + " than " + letter(runs, 0) + "’s",
-                 Anchor::Start, 10);
   return y + kBetween;
 }
 

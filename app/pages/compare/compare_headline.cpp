@@ -42,7 +42,7 @@ QString with_units(QString text) {
 
 QString letter(const Run* run) { return run_letter(run->slot); }
 
-// "Step time −106.0 µs: allocation −103.0, launch gaps −7.0, waiting +4.0": the largest causes and the rest, which sum to
+// "Step time −106.0 µs: allocator calls −103.0, launch gaps −7.0, waiting +4.0": the largest causes and the rest, which sum to
 // the change.
 QString causes_text(const prof::Waterfall& w) {
   constexpr int64_t kLongStep = 10'000'000'000;  // 10 ms, as in the picture below and in the measures
@@ -87,7 +87,7 @@ QString changed_counts(const Comparison& c) {
 QString fastest_of(const ComparedRuns& compared) {
   std::vector<size_t> alike;
   for (size_t i = 0; i < compared.runs.size(); ++i)
-    if (same_task(compared.figures[0]->choices(), compared.figures[i]->choices())) alike.push_back(i);
+    if (!other_program(*compared.figures[0], *compared.figures[i]) && same_task(compared.figures[0]->choices(), compared.figures[i]->choices())) alike.push_back(i);
   if (alike.size() <= 2) return {};
   const auto us = [&](size_t i) { return compared.figures[i]->time.known() ? compared.figures[i]->time.us.value : 1e300; };
   const size_t best = *std::ranges::min_element(alike, {}, us);

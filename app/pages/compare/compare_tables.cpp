@@ -36,7 +36,7 @@ QString cell_text(double value, int decimals) {
 // A tracing cost within its noise has no number.
 QString value_text(const MeasureValue& m) {
   const bool hidden = m.kind == MeasureKind::TracingCost && !m.value.known() && m.value.half_width > 0;
-  return hidden ? QString::fromUtf8(verdict_text(Verdict::WithinNoise)) : cell_text(m.value.value, m.decimals);
+  return hidden ? QString::fromUtf8(kWithinNoise) : cell_text(m.value.value, m.decimals);
 }
 
 QString percent_text(double percent) {
@@ -59,9 +59,7 @@ QString verdict_mark(Verdict verdict) {
 QString explained(const MeasureDelta& d, const MeasureValue& m) {
   QString text = QObject::tr("%1 %2").arg(with_sign(d.delta, m.decimals), QString::fromStdString(m.unit));
   if (d.noise > 0) text += QObject::tr(" (95 % interval: %1 to %2)").arg(with_sign(d.delta - d.noise, m.decimals), with_sign(d.delta + d.noise, m.decimals));
-  if (d.verdict == Verdict::NoiseUnknown) return text + QObject::tr(": no interval, because a run has one such value, or too few steps to know how much it varies");
-  const QString verdict = verdict_text(d.verdict);
-  return verdict.isEmpty() ? text : text + ": " + verdict;
+  return text + ": " + (d.verdict == Verdict::NoiseUnknown ? QString::fromStdString(no_interval_text(d)) : QString::fromUtf8(verdict_text(d)));
 }
 
 QString head_of(const MeasureValue& m) {
@@ -224,12 +222,15 @@ void CompareTables::showPairColumns(const ComparedRuns& compared, int row, const
   const MeasureDelta d = delta_from_first(compared, 1, a, b);
   const bool quiet = is_quiet(d.verdict);
   const QString of_a = value_text(a), of_b = value_text(b);
+  QString verdict = verdict_mark(d.verdict) + verdict_text(d);
+  for (const auto& [run, value] : {std::pair{compared.runs[0], of_a}, {compared.runs[1], of_b}})
+    if (value == QStringLiteral("–")) verdict = tr("not in %1").arg(run_letter(run->slot));
   // 0.0 and 0.0 can differ by a hundred percent of almost nothing.
   const bool looks_same = d.delta != 0 && of_a == of_b;
   QTableWidgetItem* cells[] = {table_item(of_a, true), table_item(of_b, true),
                                table_item(d.known() ? with_sign(d.delta, a.decimals) : "–", true),
                                table_item(d.known() && !looks_same && !quiet ? percent_text(d.percent) : "–", true),
-                               table_item(verdict_mark(d.verdict) + verdict_text(d.verdict))};
+                               table_item(verdict)};
   cells[1]->setData(kStrongRole, !quiet);
   for (QTableWidgetItem* each : cells)
     if (d.known()) each->setToolTip(explained(d, a));
@@ -244,7 +245,7 @@ void CompareTables::showRunColumns(const ComparedRuns& compared, int row, const 
     if (const MeasureDelta d = delta_from_first(compared, i, values[0], values[i]); i > 0 && d.known()) {
       const bool same = is_quiet(d.verdict);
       const QString far = std::isnan(d.percent) ? with_sign(d.delta, values[i].decimals) : percent_text(d.percent);
-      cell->setData(kBesideRole, verdict_mark(d.verdict) + (same ? verdict_text(d.verdict) : far));
+      cell->setData(kBesideRole, verdict_mark(d.verdict) + (same ? verdict_text(d) : far));
       cell->setData(kColourRole, verdict_colour(d.verdict));
       cell->setToolTip(explained(d, values[0]));
     }
@@ -359,7 +360,7 @@ QByteArray CompareTables::measuresCsv(const ComparedRuns& compared) {
     for (const Measures& run : all) out += ',' + number(run[row].value.value);
     for (size_t i = 1; i < all.size(); ++i) {
       const MeasureDelta d = delta_from_first(compared, i, first, all[i][row]);
-      out += ',' + number(d.delta) + ',' + number(d.noise) + ',' + quoted(verdict_text(d.verdict));
+      out += ',' + number(d.delta) + ',' + number(d.noise) + ',' + quoted(d.known() ? verdict_text(d) : "");
     }
     out += '\n';
   }

@@ -146,6 +146,18 @@ void StepPainter::paintTint(StepCanvas& canvas, const QRectF& box, const prof::L
   canvas.painter.fillRect(QRectF(box.left(), box.bottom() - 1.5, box.width(), 3), tint(against));
 }
 
+// The step that stands for the median is nearly as long as the median: the text has the median, as everywhere.
+QString StepPainter::lengthText(size_t index) const {
+  const prof::StepWindowNs& window = shown_.windows[index];
+  if (window.end <= window.begin) return {};
+  const prof::StepSample& sample = shown_.runs[index].sample;
+  const prof::Breakdown& median = sample.median_parts;
+  const QString length = time_axis_text(static_cast<double>(window.end - window.begin) * 1e-3);
+  if (sample.stride > 1) return QObject::tr("%1 for %2 steps").arg(length).arg(sample.stride);
+  if (shown_.align != StepAlign::Median || median.steps == 0) return QObject::tr("step %1: %2").arg(shown_.align == StepAlign::Step ? shown_.step : 0).arg(length);
+  return QObject::tr("median %1").arg(time_axis_text(static_cast<double>(median.wall()) * 1e-3 / static_cast<double>(median.steps)));
+}
+
 void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const {
   QPainter& painter = canvas.painter;
   const Run& run = *shown_.runs[index].run;
@@ -161,15 +173,7 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
                    Qt::AlignLeft | Qt::AlignVCenter,
                    QFontMetricsF(painter.font()).elidedText(title_among(run, all), Qt::ElideRight, space));
   QStringList parts;
-  const prof::StepWindowNs& window = shown_.windows[index];
-  if (window.end > window.begin) {
-    const QString length = time_axis_text(static_cast<double>(window.end - window.begin) * 1e-3);
-    const int64_t stride = shown_.runs[index].sample.stride;
-    if (stride > 1)
-      parts << QObject::tr("%1 for %2 steps").arg(length).arg(stride);
-    else
-      parts << (shown_.align == StepAlign::Step ? QObject::tr("step %1: %2").arg(shown_.step).arg(length) : QObject::tr("this step %1").arg(length));
-  }
+  if (const QString length = lengthText(index); !length.isEmpty()) parts << length;
   const prof::StepSample& sample = shown_.runs[index].sample;
   if (const auto count = std::lround(sample.kernels_per_step); count > 0) parts << (count == 1 ? QObject::tr("%1 kernel") : QObject::tr("%1 kernels")).arg(count);
   if (const QString text = allocations_text(*shown_.runs[index].run, sample.allocations_per_step); !text.isEmpty()) parts << text;
@@ -194,7 +198,7 @@ void StepPainter::paintAfterStep(StepCanvas& canvas, double top, double bottom, 
   if (end <= plot.left() || end >= plot.right()) return;
   painter.setPen(QPen(theme().run[std::max(0, shown_.runs[index].run->slot) % 8], 1.5));
   painter.drawLine(QPointF(end, top), QPointF(end, bottom));
-  if (index == 0 || shown_.windows[0].end <= shown_.windows[0].begin) return;
+  if (index == 0 || shown_.align == StepAlign::Median || shown_.windows[0].end <= shown_.windows[0].begin) return;
   const double us = static_cast<double>((window.end - window.begin) - (shown_.windows[0].end - shown_.windows[0].begin)) * 1e-3;
   const QString text =
       us < 0 ? QObject::tr("this step ends %1 sooner").arg(time_axis_text(-us)) : QObject::tr("this step ends %1 later").arg(time_axis_text(us));

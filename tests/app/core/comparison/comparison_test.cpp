@@ -58,9 +58,17 @@ TEST(Comparison, DifferentProgramsStandSideBySide) {
   a.summary.extra[kCommandKey] = R"(["python3","a/cnn.py","40"])", b.summary.extra[kCommandKey] = R"(["torchrun","--nproc-per-node","2","gpt.py"])";
   const Comparison c = compared(a, b);
   EXPECT_EQ(answer_text(c), "A and B are different programs: cnn.py and gpt.py");
-  for (const ComparedMeasure& m : c.measures) EXPECT_EQ(m.delta.verdict, Verdict::Neutral) << m.a.name;
+  for (const ComparedMeasure& m : c.measures) {
+    EXPECT_EQ(m.delta.verdict, Verdict::Neutral) << m.a.name;
+    EXPECT_STREQ(verdict_text(m.delta), "not judged");
+  }
   b.summary.extra[kCommandKey] = R"(["python3","b/cnn.py","--fused"])";
   EXPECT_EQ(compared(a, b).measures[0].delta.verdict, Verdict::Better);
+  ComparedRun ours;
+  ours.spec.emplace(), ours.time.us = {20, 1};
+  const Comparison other = compare(compared_run(a), ours);
+  EXPECT_EQ(answer_text(other), "A and B are different programs: cnn.py and a training of Warpsight");
+  EXPECT_EQ(other.of(MeasureKind::StepTime).delta.verdict, Verdict::Neutral);
   EXPECT_EQ(program_of({"python3", "-m", "train.main"}), "train.main");
   EXPECT_EQ(program_of({}), "");
 }
@@ -75,6 +83,7 @@ TEST(Comparison, RunsOfSeveralRanksAreComparedByWaitAndTransfer) {
   EXPECT_NEAR(wait.a.value.value, kOfEach, 60);
   EXPECT_LT(wait.b.value.value, 10);
   EXPECT_EQ(wait.delta.verdict, Verdict::NoiseUnknown);
+  EXPECT_STREQ(verdict_text(wait.delta), "one value a run");
   EXPECT_GT(c.of(MeasureKind::ExposedTransfer).a.value.value, 100);
   EXPECT_GT(c.of(MeasureKind::BusBandwidth).b.value.value, 100);
   RunData one;
@@ -482,7 +491,7 @@ TEST(Comparison, ABusyMachineIsAWarning) {
     run->sample.step_us.assign(100, static_cast<double>(ns) * 1e-3);
     run->mean_step_us = run->sample.mean_step_us();
   }
-  EXPECT_EQ(compare(busy, fast).of(MeasureKind::SampleMean).delta.verdict, Verdict::NoiseUnknown);
+  EXPECT_STREQ(verdict_text(compare(busy, fast).of(MeasureKind::SampleMean).delta), "machine was busy");
 }
 
 TEST(Comparison, ATracingCostWithinItsNoiseHasNoNumber) {
@@ -520,7 +529,7 @@ TEST(Comparison, TheSentenceEqualsTheTable) {
   EXPECT_EQ(said(run(100, 0.5), run(100, 0.5, 128)), "B trains 2.00× as many samples per second as A");
   EXPECT_EQ(said(run(100, 0.5), ComparedRun{}), "A and B side by side");
   // Without samples the noise is unknown, which is not zero noise.
-  EXPECT_EQ(said(run(100, 0), run(121.7, 0.5)), "B takes 21.7 % more time a step (no interval)");
+  EXPECT_EQ(said(run(100, 0), run(121.7, 0.5)), "B takes 21.7 % more time a step (no interval: too few steps)");
   EXPECT_EQ(compare(run(100, 0), run(121.7, 0)).of(MeasureKind::Throughput).delta.verdict, Verdict::NoiseUnknown);
   const auto pace = [&](const ComparedRun& a, const ComparedRun& b) {
     return pace_text(step_time_measure(a.time), step_time_measure(b.time), " than A");

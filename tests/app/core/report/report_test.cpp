@@ -199,7 +199,7 @@ TEST(Report, AStepOfEachRunIsDrawnOnOneScale) {
   const auto all = figures({a, b});
   const auto steps = std::ranges::find(all, "steps", &ReportFigure::name);
   ASSERT_NE(steps, all.end());
-  for (const char* text : {">gemm<", "this step 48.0 µs", "this step 18.0 µs", "this step ends 30.0 µs sooner", "peak 2.00 MiB",
+  for (const char* text : {">gemm<", "median 48.0 µs", "median 18.0 µs", "peak 2.00 MiB",
                            "peak 1.00 MiB", ">slow<", "matrix product"})
     EXPECT_THAT(to_svg(steps->drawing), HasSubstr(text));
   for (const size_t count : {3U, 8U}) EXPECT_EQ(figures(std::vector<ReportRun>(count, a)).size(), 3 + 2 * count);

@@ -27,7 +27,7 @@ struct GaugeName {
 constexpr GaugeName kGauges[] = {{"Loss", "Loss"},
                                  {"Test accuracy", "Accuracy"},
                                  {"Allocator calls", "Calls"},
-                                 {"Time in the driver's allocator", "In calls"},
+                                 {"Time in allocator calls", "In calls"},
                                  {"Throughput", "Rate"},
                                  {"Memory", "Memory"}};
 QString brief_title(Gauge measure) { return QObject::tr(kGauges[static_cast<size_t>(measure)].brief); }

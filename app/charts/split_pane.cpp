@@ -27,11 +27,7 @@ constexpr double kLeastRow = 12.5, kTightRow = 15, kSplitRow = 21, kSplitHeading
 constexpr double kSplitNames = 130, kSplitPitch = 56;  // widths of the columns of a table
 
 // Kernels that compute are one part in a small pane. What ranks wait for and transfer is another question.
-bool computes(Meaning m) { return m <= Meaning::Optimizer; }
-
-constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Loss, Meaning::Optimizer,
-                              Meaning::Communication, Meaning::Copy,   Meaning::Allocation, Meaning::Sync,
-                              Meaning::Launch, Meaning::Other,  Meaning::Idle};
+using prof::computes;
 
 bool hatched(Meaning m) { return m == Meaning::Idle || m == Meaning::Launch; }
 
@@ -98,7 +94,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
   const double unit = table.in_ms ? 1000 : 1;
   for (double& wall : table.wall) wall /= unit;
   std::vector<Meaning> kernels;
-  for (Meaning meaning : kOrder) {
+  for (Meaning meaning : prof::kPartOrder) {
     if (meaning == Meaning::Idle)
       for (SplitRow& row : named_rows(splits, unit)) table.rows.push_back(std::move(row));
     SplitRow row{meaning, ws::app::meaning_name(meaning), {}};
@@ -338,7 +334,7 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   paintWaits(painter, top + pitch * static_cast<double>(tables.rows));
 }
 
-// What such parts have in common, if there is space: "allocation" is no time of the calls, but of the GPU.
+// What such parts have in common, if there is space: "allocator calls" is no time of the calls, but of the GPU.
 void SplitPane::paintWaits(QPainter& painter, double top) {
   constexpr double kLine = 16;
   QStringList names;

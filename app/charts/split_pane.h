@@ -22,7 +22,7 @@ struct SplitTable {
   int decimals() const { return in_ms ? 2 : 1; }  // as many as the step time has
   QString text(double time) const;
 };
-// `merged`: matrix, pointwise, loss and optimizer become one row, "kernels".
+// `merged`: kernels that compute become one row, "kernels".
 SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged);
 
 class SplitPane : public Pane {

@@ -15,7 +15,7 @@ namespace ws::prof {
 namespace {
 
 // Computing has priority: communication and copies that overlap with it cost nothing.
-constexpr Meaning kWork[] = {Meaning::Matrix,    Meaning::Pointwise, Meaning::Loss, Meaning::Optimizer, Meaning::Other,
+constexpr Meaning kWork[] = {Meaning::Matrix, Meaning::Pointwise, Meaning::Reduction, Meaning::Loss, Meaning::Optimizer, Meaning::Other,
                              Meaning::Communication, Meaning::Copy};
 constexpr Meaning kCalls[] = {Meaning::Allocation, Meaning::Sync, Meaning::Launch};
 
@@ -32,7 +32,7 @@ using Active = std::array<int, kRankWait + 1>;
 Meaning work_meaning(const Span& span) {
   if (span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset) return Meaning::Copy;
   const Meaning meaning = span.span_meaning();
-  return meaning <= Meaning::Copy || meaning == Meaning::Communication ? meaning : Meaning::Other;
+  return is_kernels(meaning) || meaning == Meaning::Copy ? meaning : Meaning::Other;
 }
 
 std::optional<Meaning> call_meaning(const Span& span) {
@@ -74,7 +74,7 @@ std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) 
   if (!gpu && times_collectives(track)) return static_cast<uint8_t>(Meaning::Communication);
   if (!gpu && track.kind == TrackKind::CpuThread && (kind == SpanKind::Op || work)) {
     const Meaning meaning = span.span_meaning();
-    return static_cast<uint8_t>(meaning <= Meaning::Sync || meaning == Meaning::Communication ? meaning : Meaning::Other);
+    return static_cast<uint8_t>(meaning <= Meaning::Sync || is_kernels(meaning) ? meaning : Meaning::Other);
   }
   return std::nullopt;
 }
@@ -180,10 +180,6 @@ bool waits_for_ranks(Meaning cause, const Active& active) {
   return cause == Meaning::Communication && active[kRankWait] >= active[static_cast<size_t>(Meaning::Communication)];
 }
 
-bool is_kernels(Meaning meaning) {
-  return meaning < Meaning::Copy || meaning == Meaning::Other || meaning == Meaning::Communication;
-}
-
 // The running kernels, in the order in which they began.
 class Running {
  public:
@@ -225,9 +221,9 @@ void split(const WorkId& work, int64_t ns, std::span<const InnerPart> parts, Bre
 }  // namespace
 
 int64_t Breakdown::kernels() const {
-  const auto part = [this](Meaning meaning) { return times[static_cast<size_t>(meaning)]; };
-  return part(Meaning::Matrix) + part(Meaning::Pointwise) + part(Meaning::Loss) + part(Meaning::Optimizer) +
-         part(Meaning::Other) + part(Meaning::Communication);
+  int64_t sum = 0;
+  for (const Meaning meaning : kPartOrder) sum += is_kernels(meaning) ? times[static_cast<size_t>(meaning)] : 0;
+  return sum;
 }
 
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work) {
@@ -307,8 +303,8 @@ std::vector<BreakdownPart> parts_of(const Breakdown& breakdown) {
   const auto add = [&](const PartId& id) {
     if (const int64_t ns = left[static_cast<size_t>(id.meaning)]; ns > 0) parts.push_back({id, ns});
   };
-  for (size_t m = 0; m < kMeanings; ++m)
-    if (static_cast<Meaning>(m) != Meaning::Idle) add({static_cast<Meaning>(m)});
+  for (const Meaning meaning : kPartOrder)
+    if (meaning != Meaning::Idle) add({meaning});
   if (breakdown.rank_wait > 0) parts.push_back({{Meaning::Communication, PartKind::RankWait}, breakdown.rank_wait});
   parts.insert(parts.end(), host.begin(), host.end());
   add({Meaning::Idle, breakdown.only_collectives          ? PartKind::NotRecorded
@@ -346,8 +342,8 @@ const char* part_name(const PartId& part) {
 
 const char* meaning_name(Meaning meaning) {
   constexpr const char* kNames[] = {"matrix product", "pointwise", "loss",        "optimizer", "copies",
-                                    "allocation",     "sync",      "launch gaps", "idle",      "other kernels",
-                                    "communication"};
+                                    "allocator calls", "sync",     "launch gaps", "idle",      "other kernels",
+                                    "communication",  "reduction"};
   return kNames[static_cast<size_t>(meaning)];
 }
 

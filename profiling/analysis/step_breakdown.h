@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <compare>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <vector>
@@ -20,8 +21,16 @@ struct HostGap {
   int64_t launch = 0, idle = 0;
 };
 
-// times[Meaning]: Matrix, Pointwise, Loss, Optimizer, Other and Communication are kernels. Copy, Allocation and Sync
-// are copies and calls. Launch: the GPU waits for its next work inside a step. Idle: the rest.
+// The order in which every view shows parts of a step.
+inline constexpr Meaning kPartOrder[] = {Meaning::Matrix, Meaning::Pointwise, Meaning::Reduction, Meaning::Loss, Meaning::Optimizer, Meaning::Communication,
+                                         Meaning::Copy, Meaning::Allocation, Meaning::Sync, Meaning::Launch, Meaning::Other, Meaning::Idle};
+static_assert(std::size(kPartOrder) == kMeanings);
+// True for kernels that compute, as far as their kind is known.
+constexpr bool computes(Meaning meaning) { return meaning <= Meaning::Optimizer || meaning == Meaning::Reduction; }
+// True for all kernels.
+constexpr bool is_kernels(Meaning meaning) { return computes(meaning) || meaning == Meaning::Other || meaning == Meaning::Communication; }
+
+// times[Meaning]: of kernels, see is_kernels(). Copy, Allocation and Sync are copies and calls. Launch: the GPU waits for its next work inside a step. Idle: the rest.
 struct Breakdown {
   TimeNs begin = 0, end = 0;
   int64_t steps = 0;

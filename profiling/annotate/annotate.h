@@ -22,9 +22,10 @@ enum class Meaning : uint8_t {
   Launch,
   Idle,
   Other,
-  Communication,  // between GPUs; last, because files store the numbers
+  Communication,  // between GPUs
+  Reduction,      // sums, norms, pooling; a new meaning comes last, because files store the numbers
 };
-constexpr size_t kMeanings = static_cast<size_t>(Meaning::Communication) + 1;
+constexpr size_t kMeanings = static_cast<size_t>(Meaning::Reduction) + 1;
 
 struct CodeStack;
 

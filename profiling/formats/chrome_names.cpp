@@ -125,6 +125,7 @@ std::optional<TrackKind> row_of_word(std::string_view word) { return value_of<Tr
 std::optional<Meaning> meaning_of_word(std::string_view word) {
   for (size_t m = 0; m < kMeanings; ++m)
     if (word == meaning_name(static_cast<Meaning>(m))) return static_cast<Meaning>(m);
+  if (word == "allocation") return Meaning::Allocation;  // its name before version 6 of run files
   return std::nullopt;
 }
 

@@ -14,7 +14,7 @@
 
 namespace ws::prof {
 
-inline constexpr int kRunFileVersion = 5;  // 2: losses in blocks (metric_data); 3: stacks of ops apart; 4: and of samples; 5: kinds of rows and counters
+inline constexpr int kRunFileVersion = 6;  // 2: losses in blocks (metric_data); 3: stacks of ops apart; 4: and of samples; 5: kinds of rows and counters; 6: reductions
 
 // The file that a writer made has another name now, or none: the name may belong to another file.
 class RunFileMoved : public Failure {

@@ -259,6 +259,8 @@ void RunFileReader::Impl::read_ops() {
     OpInfo& op = ops[static_cast<size_t>(row.integer(0))];
     if (const auto stack = stacks.find(row.integer(8)); stack != stacks.end()) op.stack = stack->second;
     if (!with_stacks) take_stack_from_detail(op);
+    // Older files count "column sum dz2 → db2" as pointwise.
+    if (op.meaning == Meaning::Pointwise && meaning_of_kernel(op.detail) == Meaning::Reduction) op.meaning = Meaning::Reduction;
   });
 }
 
@@ -329,17 +331,16 @@ std::vector<StepWindow> RunFileReader::step_windows() {
       "first_step, steps, begin, \"end\", matrix_ns, pointwise_ns, loss_ns, optimizer_ns, copy_ns, allocation_ns, "
       "sync_ns, "
       "launch_ns, idle_ns, other_ns, ";
-  bool communicates = false;  // false for files from before multi-rank runs
-  impl_->guard("The step times", [&] {
-    communicates = std::ranges::count(impl_->db.columns("step_windows"), "communication_ns") > 0;
-  });
-  columns += communicates ? "communication_ns" : "0";
-  impl_->each_row("The step times", "step_windows", columns + ", allocations, frees", [&](Statement& row) {
+  std::vector<std::string> known;
+  impl_->guard("The step times", [&] { known = impl_->db.columns("step_windows"); });
+  for (const char* later : {"communication_ns", "reduction_ns"})  // older files lack them
+    columns += std::string(std::ranges::count(known, later) > 0 ? later : "0") + ", ";
+  impl_->each_row("The step times", "step_windows", columns + "allocations, frees", [&](Statement& row) {
     impl_->budget.take(kRowCopies * sizeof(StepWindow));
     StepWindow window{row.integer(1), row.integer(2), row.integer(3), row.integer(4), {}, 0, 0};
     for (size_t m = 0; m < kMeanings; ++m) window.times[m] = row.integer(5 + static_cast<int>(m));
-    window.allocations = static_cast<uint64_t>(row.integer(16));
-    window.frees = static_cast<uint64_t>(row.integer(17));
+    window.allocations = static_cast<uint64_t>(row.integer(17));
+    window.frees = static_cast<uint64_t>(row.integer(18));
     rows.push_back(window);
   });
   return rows;
@@ -571,12 +572,14 @@ Meaning RunFileReader::Impl::meaning_by_name(size_t name) {
   return *kernel_meanings[name];
 }
 
-// The meaning of a kernel comes from its name, unless its op gave it. The names that we know grow from version to version, so
+// The meaning of a kernel comes from its op, or else from its name. The names that we know grow from version to version, so
 // that the file's own meaning may be an older one. Older files also have a cudaStreamWaitEvent as a wait of the host.
 void RunFileReader::Impl::class_by_name(const Trace& trace, const Track& track, Span& span) {
   const auto name = static_cast<size_t>(span.name);
+  const Meaning of_op = span.op != kNoOp && span.op < trace.ops.size() ? trace.ops[span.op].meaning : Meaning::Other;
+  if (of_op == Meaning::Reduction && span.span_meaning() == Meaning::Pointwise) span.meaning = static_cast<uint8_t>(of_op);
   if (name >= names.size()) return;
-  if (span.span_kind() == SpanKind::Kernel && (span.op == kNoOp || span.op >= trace.ops.size() || trace.ops[span.op].meaning == Meaning::Other)) {
+  if (span.span_kind() == SpanKind::Kernel && of_op == Meaning::Other) {
     if (const Meaning known = meaning_by_name(name); known != Meaning::Other) span.meaning = static_cast<uint8_t>(known);
   } else if (span.span_kind() == SpanKind::Sync && track.kind == TrackKind::Api) {
     const CallClass call = class_of_call(names[name]);

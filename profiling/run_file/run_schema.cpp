@@ -148,8 +148,7 @@ RunSummary read_run_summary(const std::string& path) {
 
 namespace {
 
-// The block's first span follows the sums. The communication time, which the first version lacked, comes last and only
-// if it is not 0.
+// The block's first span follows the sums. Times that the first version lacked come last, without zeros at the end.
 constexpr size_t kSumsBefore = static_cast<size_t>(Meaning::Communication), kSumsSize = kSumsBefore * sizeof(int64_t);
 
 }  // namespace
@@ -158,8 +157,9 @@ std::string pack_sums(const SpanBlock& block) {
   std::string packed(kSumsSize, '\0');
   std::memcpy(packed.data(), block.total.data(), packed.size());
   packed += encode_spans(std::span(&block.head, 1));
-  const int64_t last = block.total[kSumsBefore];
-  if (last != 0) packed.append(reinterpret_cast<const char*>(&last), sizeof last);
+  size_t end = kMeanings;
+  while (end > kSumsBefore && block.total[end - 1] == 0) --end;
+  packed.append(reinterpret_cast<const char*>(&block.total[kSumsBefore]), (end - kSumsBefore) * sizeof(int64_t));
   return packed;
 }
 
@@ -169,9 +169,9 @@ void unpack_sums(std::string_view bytes, SpanBlock& block) {
   const std::string_view rest = bytes.substr(kSumsSize);
   const size_t span = packed_bytes(rest);
   block.head = decode_spans(rest.substr(0, span), 1)[0];
-  block.total[kSumsBefore] = 0;
-  if (rest.size() == span + sizeof(int64_t))
-    std::memcpy(&block.total[kSumsBefore], rest.data() + span, sizeof(int64_t));
+  constexpr size_t kLater = (kMeanings - kSumsBefore) * sizeof(int64_t);
+  std::fill(block.total.begin() + kSumsBefore, block.total.end(), 0);
+  std::memcpy(&block.total[kSumsBefore], rest.data() + span, std::min(kLater, rest.size() - span) / sizeof(int64_t) * sizeof(int64_t));
 }
 
 }  // namespace ws::prof

@@ -41,7 +41,8 @@ CREATE TABLE evaluations(id INTEGER PRIMARY KEY, step INTEGER, epoch REAL, wall_
 CREATE TABLE marks(id INTEGER PRIMARY KEY, step INTEGER, wall_s REAL, text TEXT);
 CREATE TABLE step_windows(id INTEGER PRIMARY KEY, first_step INTEGER, steps INTEGER, begin INTEGER, "end" INTEGER, matrix_ns INTEGER,
   pointwise_ns INTEGER, loss_ns INTEGER, optimizer_ns INTEGER, copy_ns INTEGER, allocation_ns INTEGER, sync_ns INTEGER,
-  launch_ns INTEGER, idle_ns INTEGER, other_ns INTEGER, allocations INTEGER, frees INTEGER, communication_ns INTEGER);
+  launch_ns INTEGER, idle_ns INTEGER, other_ns INTEGER, allocations INTEGER, frees INTEGER, communication_ns INTEGER,
+  reduction_ns INTEGER);
 )sql";
 
 // Id of a block: blocks of one track follow each other.

@@ -329,11 +329,11 @@ struct RunFileWriter::Impl {
 
   void write_windows() {
     Statement window =
-        db.prepare("INSERT INTO step_windows VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        db.prepare("INSERT INTO step_windows VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (const StepWindow& w : windows) {
       const MeaningTimes& t = w.times;
       window.run(w.first_step, w.steps, w.begin, w.end, t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9],
-                 static_cast<int64_t>(w.allocations), static_cast<int64_t>(w.frees), t[10]);
+                 static_cast<int64_t>(w.allocations), static_cast<int64_t>(w.frees), t[10], t[11]);
     }
   }
 

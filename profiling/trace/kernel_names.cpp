@@ -14,7 +14,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Meaning>, 56> kHints{{
+constexpr std::array<std::pair<std::string_view, Meaning>, 57> kHints{{
     {"nccl", Meaning::Communication},  // first, because these names also contain the reduction
     {"nvshmem", Meaning::Communication},
     {"all_reduce", Meaning::Communication},           // ours, and PyTorch's through symmetric memory
@@ -24,8 +24,8 @@ constexpr std::array<std::pair<std::string_view, Meaning>, 56> kHints{{
     {"cross_entropy", Meaning::Loss},
     {"triton_tem_", Meaning::Matrix},
     {"triton_poi_", Meaning::Pointwise},
-    {"triton_red_", Meaning::Pointwise},
-    {"triton_per_", Meaning::Pointwise},
+    {"triton_red_", Meaning::Reduction},
+    {"triton_per_", Meaning::Reduction},
     // Copies inside of a kernel, and changes of layout around a convolution.
     {"nchwtonhwc", Meaning::Pointwise},
     {"nhwctonchw", Meaning::Pointwise},
@@ -44,22 +44,23 @@ constexpr std::array<std::pair<std::string_view, Meaning>, 56> kHints{{
     {"flash", Meaning::Matrix},
     {"fmha", Meaning::Matrix},
     {"sdpa", Meaning::Matrix},
-    {"layer_norm", Meaning::Pointwise},
-    {"layernorm", Meaning::Pointwise},  // before "conv": PyTorch's has a template argument "converter"
-    {"gammabeta", Meaning::Pointwise},
-    {"batch_norm", Meaning::Pointwise},
-    {"batchnorm", Meaning::Pointwise},
-    {"bn_fw", Meaning::Pointwise},  // cuDNN's batch normalisation
-    {"bn_bw", Meaning::Pointwise},
+    {"layer_norm", Meaning::Reduction},
+    {"layernorm", Meaning::Reduction},  // before "conv": PyTorch's has a template argument "converter"
+    {"gammabeta", Meaning::Reduction},
+    {"batch_norm", Meaning::Reduction},
+    {"batchnorm", Meaning::Reduction},
+    {"bn_fw", Meaning::Reduction},  // cuDNN's batch normalisation
+    {"bn_bw", Meaning::Reduction},
     {"conv", Meaning::Matrix},
     {"wgrad", Meaning::Matrix},  // cuDNN's convolutions, backward
     {"dgrad", Meaning::Matrix},
     {"winograd", Meaning::Matrix},
-    {"group_norm", Meaning::Pointwise},
-    {"groupnorm", Meaning::Pointwise},
-    {"rms_norm", Meaning::Pointwise},
-    {"rmsnorm", Meaning::Pointwise},
-    {"pool", Meaning::Pointwise},
+    {"column_sum", Meaning::Reduction},  // ours
+    {"group_norm", Meaning::Reduction},
+    {"groupnorm", Meaning::Reduction},
+    {"rms_norm", Meaning::Reduction},
+    {"rmsnorm", Meaning::Reduction},
+    {"pool", Meaning::Reduction},
     {"upsample", Meaning::Pointwise},
     {"dropout", Meaning::Pointwise},
     {"embedding", Meaning::Pointwise},
@@ -71,7 +72,7 @@ constexpr std::array<std::pair<std::string_view, Meaning>, 56> kHints{{
     {"sgd", Meaning::Optimizer},
     {"multi_tensor_apply", Meaning::Optimizer},
     {"elementwise", Meaning::Pointwise},
-    {"reduce", Meaning::Pointwise},
+    {"reduce", Meaning::Reduction},
     {"fill", Meaning::Pointwise},
 }};
 
@@ -79,7 +80,7 @@ constexpr std::array<std::pair<std::string_view, Meaning>, 56> kHints{{
 
 Meaning meaning_of_kernel(std::string_view name) {
   std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return c == ' ' ? '_' : static_cast<char>(std::tolower(c)); });
   for (const auto& [word, meaning] : kHints) {
     if (lower.find(word) != std::string::npos) return meaning;
   }

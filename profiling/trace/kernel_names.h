@@ -7,7 +7,7 @@
 
 namespace ws::prof {
 
-// Guesses from its name what a kernel does, for programs without marks.
+// Guesses from its name what a kernel does, for programs without marks. A space in the name counts as "_".
 Meaning meaning_of_kernel(std::string_view name);
 // The same for a range on the host: "gloo:all_reduce" is communication between processes.
 Meaning meaning_of_range(std::string_view name);

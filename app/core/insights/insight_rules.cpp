@@ -90,13 +90,13 @@ size_t arithmetic_ops(const Plan& plan) {
   return static_cast<size_t>(std::ranges::count_if(plan.ops, [](const Op& op) { return !is_bookkeeping(op.kind); }));
 }
 
-// Each removed op saves its share of the launch gaps and of the pointwise kernels.
+// Each removed op saves its share of the launch gaps and of the kernels between products.
 Found unfused_chains(const RunFacts& f) {
   if (f.spec.exec.fusion != Fusion::Off || !f.plan) return {};
   const auto before = static_cast<double>(arithmetic_ops(f.plan->plan)),
              after = static_cast<double>(arithmetic_ops(fuse(f.plan->before, Fusion::Pointwise)));
   const double gone = 1 - after / before;
-  const double gain = gone * (f.part(Meaning::Pointwise) + f.part(Meaning::Loss) + f.part(Meaning::Optimizer) +
+  const double gain = gone * (f.part(Meaning::Pointwise) + f.part(Meaning::Reduction) + f.part(Meaning::Loss) + f.part(Meaning::Optimizer) +
                               f.part(Meaning::Launch) + f.part(Meaning::Sync));
   if (gain < kWorthSaying * f.step_us) return {};
   Insight insight{"unfused chains",
@@ -325,8 +325,9 @@ constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights,
 }  // namespace
 
 double RunFacts::kernel_us() const {
-  return part(Meaning::Matrix) + part(Meaning::Pointwise) + part(Meaning::Loss) + part(Meaning::Optimizer) +
-         part(Meaning::Other) + part(Meaning::Communication);
+  double sum = 0;
+  for (const Meaning meaning : prof::kPartOrder) sum += prof::is_kernels(meaning) ? part(meaning) : 0;
+  return sum;
 }
 
 RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu) {

@@ -21,7 +21,7 @@ std::string saving_text(const Insight& insight, double step_us);
 // How the saving relates to the split and to the calls: "about what “launch gaps” takes in the split, 95.5 µs". Empty without such
 // figures.
 std::string relation_text(const Insight& insight);
-// "The allocator's calls take 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocation” in the split)".
+// "The allocator's calls take 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocator calls” in the split)".
 std::string calls_text(const Insight& insight);
 std::string saving_sentence(const Insight& insight, double step_us);  // both: "Saves 161.2 ± 26.7 µs a step: about what …."
 std::string predictions_note(const std::vector<Insight>& insights);  // what ± is, and how far predictions were off; empty without a prediction

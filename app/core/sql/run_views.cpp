@@ -356,7 +356,7 @@ std::vector<SqlView> make_views() {
         {"step_us", "until the next step begins, µs; null: not counted. Its median is the step time if all launches run as many steps"}, {"together", "steps that one launch runs; its time is divided among them"}}, listed(list_steps)},
       {"spans", "everything that has a begin and an end: kernels, copies, calls, phases, ops, ranges, samples",
        {kRun, kStart, kDuration, {"name", "whole name"}, {"kind", "kernel, copy, memset, call, allocation, free, wait, graph launch, graph, phase, step, op, overhead, inside, other"},
-        {"meaning", "matrix product, pointwise, loss, …: the colour in the window"}, {"lane", "stream 7, thread 4322, …"}, {"place", "GPU 0, CPU, …"}, kRank, kStep, kOp,
+        {"meaning", "matrix product, pointwise, reduction, …: the colour in the window"}, {"lane", "stream 7, thread 4322, …"}, {"place", "GPU 0, CPU, …"}, kRank, kStep, kOp,
         kModule, kPhase, kLine, {"bytes", "of a copy, memset, allocation or collective"}, kCorrelation}, made<AllSpans>},
       {"kernels", "kernels, and graphs that were recorded as a whole",
        {kRun, kStart, kDuration, {"name", "whole name"}, {"short_name", "without namespaces and arguments"}, {"lane", "stream"}, kRank, kStep, kOp, kModule, kPhase, kLine,

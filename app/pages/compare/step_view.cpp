@@ -174,7 +174,7 @@ void StepView::sumSelection() {
     const TimeRange range = shown_.runRange(i, *selected_);
     const prof::Breakdown sum = prof::breakdown(shown_.runs[i].run->trace, range.begin, range.end);
     const auto us = [&](prof::Meaning m) { return static_cast<double>(sum.times[static_cast<size_t>(m)]) * 1e-3; };
-    parts << tr("%1: kernels %2, allocation %3, sync %4 µs")
+    parts << tr("%1: kernels %2, allocator calls %3, sync %4 µs")
                  .arg(run_letter(shown_.runs[i].run->slot))
                  .arg(us_text(static_cast<double>(sum.kernels()) * 1e-3), us_text(us(prof::Meaning::Allocation)),
                       us_text(us(prof::Meaning::Sync)));

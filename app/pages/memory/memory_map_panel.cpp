@@ -199,7 +199,7 @@ Pane* MemoryMapPanel::buildCalls() {
   calls_pane_->legend()->hide();
   calls_.setTable(calls_table(nullptr));
   calls_table_->setModel(&calls_);
-  style_table(*calls_table_, tr("Calls of the driver's allocator, by op"));
+  style_table(*calls_table_, tr("Allocator calls by op"));
   QHeaderView* header = calls_table_->horizontalHeader();
   header->setSectionResizeMode(Op, QHeaderView::Stretch);
   const QFontMetrics metrics(header->font());
@@ -367,9 +367,9 @@ void MemoryMapPanel::refreshBelow() {
   const bool any = calls_.rowCount() > 0;
   calls_table_->setVisible(any), no_calls_->setVisible(!any);
   const QString reason =
-      isRecorded() ? tr("No call of cudaMalloc or cudaFree was recorded.")
-      : run_ ? tr("No driver allocation was counted. An arena or a pool makes none in a step, and without a GPU there is none.")
-             : tr("Click a run to see its calls of cudaMalloc and cudaFree, by op.");
+      isRecorded() ? tr("No allocator call was recorded.")
+      : run_ ? tr("No allocator call was counted. An arena or a pool makes none in a step, and without a GPU there is none.")
+             : tr("Click a run to see its allocator calls by op.");
   no_calls_->setText(reason);
   const auto& calls = run_ ? run_->allocator_calls : prof::AllocatorHistory();
   const double steps = run_ ? static_cast<double>(run_->stepsMade()) : 0;

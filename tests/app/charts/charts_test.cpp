@@ -458,7 +458,7 @@ void ChartsTest::aSmallWindowNamesTheColoursOfTheTimeline() {
   pane.resize(486, 210);
   pane.setRuns(shown);
   const auto all = painted_texts(pane);
-  for (const char* name : {"matrix product", "pointwise", "loss", "optimizer", "allocation", "sync", "launch gaps", "step time"})
+  for (const char* name : {"matrix product", "pointwise", "loss", "optimizer", "allocator calls", "sync", "launch gaps", "step time"})
     QVERIFY2(std::ranges::any_of(all, [&](const PaintedText& text) { return text.text == name && text.box.bottom() <= pane.height(); }), name);
   QVERIFY2(unreadable(pane).isEmpty(), qPrintable(unreadable(pane).join('\n')));
 }

@@ -97,7 +97,7 @@ static double distance(const QColor& a, const QColor& b) {
 
 void ThemeTest::coloursKeepADistance() {
   using ws::prof::Meaning;
-  constexpr Meaning kMeanings[] = {Meaning::Matrix, Meaning::Pointwise, Meaning::Loss, Meaning::Optimizer, Meaning::Copy, Meaning::Allocation, Meaning::Sync, Meaning::Communication};
+  constexpr Meaning kMeanings[] = {Meaning::Matrix, Meaning::Pointwise, Meaning::Loss, Meaning::Optimizer, Meaning::Copy, Meaning::Allocation, Meaning::Sync, Meaning::Communication, Meaning::Reduction};
   QFile page(QStringLiteral(WARPSIGHT_SOURCE_DIR) + "/resources/page/view.js");
   QVERIFY(page.open(QIODevice::ReadOnly));
   const QString shared = QString::fromUtf8(page.readAll());

@@ -191,7 +191,7 @@ TEST(KernelNames, NcclCommunicatesWhateverItReduces) {
   for (const char* name : {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
                            "ncclKernel_AllGather_RING_LL_Sum_int8_t", "ncclDevKernel_ReduceScatter_Sum_bf16_NVLS_LL"})
     EXPECT_EQ(meaning_of_kernel(name), Meaning::Communication) << name;
-  EXPECT_EQ(meaning_of_kernel("reduce_kernel<512, 1>"), Meaning::Pointwise);
+  EXPECT_EQ(meaning_of_kernel("reduce_kernel<512, 1>"), Meaning::Reduction);
 }
 
 // PyTorch 2.11 with cuDNN has these names on an H200.
@@ -200,8 +200,9 @@ TEST(KernelNames, ConvolutionsNormsAndPoolsHaveAMeaning) {
                            "void cudnn::winograd_nonfused::winogradWgradDelta4x4<float, float>"})
     EXPECT_EQ(meaning_of_kernel(name), Meaning::Matrix) << name;
   for (const char* name : {"void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>", "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 32, true, 1>",
-                           "void at::native::(anonymous namespace)::max_pool_forward_nchw<float, int>",
-                           "void cudnn::engines_precompiled::nchwToNhwcKernel<float, float, float, false, true, (cudnnKernelDataType_t)2>",
+                           "void at::native::(anonymous namespace)::max_pool_forward_nchw<float, int>", "column sum dz2 → db2"})
+    EXPECT_EQ(meaning_of_kernel(name), Meaning::Reduction) << name;
+  for (const char* name : {"void cudnn::engines_precompiled::nchwToNhwcKernel<float, float, float, false, true, (cudnnKernelDataType_t)2>",
                            "void at::native::(anonymous namespace)::CatArrayBatchedCopy_vectorized<at::native::(anonymous namespace)::OpaqueType<4u>>",
                            "void at::native::vectorized_gather_kernel<16, long>", "void at::native::(anonymous namespace)::embedding_backward_feature_kernel<float, float, long>"})
     EXPECT_EQ(meaning_of_kernel(name), Meaning::Pointwise) << name;

@@ -479,11 +479,11 @@ TEST(KernelNames, ShowWhatForeignKernelsDo) {
   EXPECT_EQ(meaning_of_kernel("void at::native::vectorized_elementwise_kernel<4, ...>"), Meaning::Pointwise);
   EXPECT_EQ(meaning_of_kernel("multi_tensor_apply_kernel<FusedAdamMathFunctor>"), Meaning::Optimizer);
   EXPECT_EQ(meaning_of_kernel("cunn_SoftMaxForward"), Meaning::Loss);
-  EXPECT_EQ(meaning_of_kernel("triton_per_fused__to_copy_add_native_layer_norm_backward_view_12"), Meaning::Pointwise);
+  EXPECT_EQ(meaning_of_kernel("triton_per_fused__to_copy_add_native_layer_norm_backward_view_12"), Meaning::Reduction);
   EXPECT_EQ(meaning_of_kernel("triton_poi_fused_convolution_relu_3"), Meaning::Pointwise) << "what follows the product";
   EXPECT_EQ(meaning_of_kernel("triton_tem_fused_mm_4"), Meaning::Matrix);
   EXPECT_EQ(meaning_of_kernel("triton_red_fused__log_softmax_nll_loss_forward_5"), Meaning::Loss);
-  EXPECT_EQ(meaning_of_kernel("at::native::vectorized_layer_norm_kernel<float, converter>"), Meaning::Pointwise);
+  EXPECT_EQ(meaning_of_kernel("at::native::vectorized_layer_norm_kernel<float, converter>"), Meaning::Reduction);
   EXPECT_EQ(meaning_of_kernel("pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>"), Meaning::Matrix);
   EXPECT_EQ(meaning_of_kernel("mystery"), Meaning::Other);
   EXPECT_EQ(readable_kernel_name(nullptr), "(unnamed kernel)");

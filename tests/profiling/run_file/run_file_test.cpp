@@ -44,7 +44,7 @@ TEST_F(RunFile, KeepsEverything) {
     writer.add(Evaluation{100, 1.0, 2.0, 0.4, 0.91});
     writer.add(ChangeMark{7, 0.7, "learning rate 0.1 → 0.01"});
     StepWindow window{0, 10, 5, 1005, {}, 3, 4};
-    window.times[2] = 1000;
+    window.times[2] = 900, window.times[kMeanings - 1] = 100;
     writer.add(window);
     writer.add(made.trace);
     writer.finish();
@@ -60,7 +60,8 @@ TEST_F(RunFile, KeepsEverything) {
   EXPECT_TRUE(std::isnan(reader.metrics()[0].accuracy));
   EXPECT_EQ(reader.evaluations().at(0).test_accuracy, 0.91);
   EXPECT_EQ(reader.marks().at(0).text, "learning rate 0.1 → 0.01");
-  EXPECT_EQ(reader.step_windows().at(0).times[2], 1000);
+  EXPECT_EQ(reader.step_windows().at(0).times[2], 900);
+  EXPECT_EQ(reader.step_windows().at(0).times[kMeanings - 1], 100);
   Trace trace = reader.trace();
   EXPECT_EQ(trace.span_count(), made.trace.span_count());
   EXPECT_EQ(trace.last_time(), made.trace.last_time());

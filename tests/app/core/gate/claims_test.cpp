@@ -75,7 +75,7 @@ const std::vector<Answer> kAnswers{
     {"direct", "test accuracy > 87%", kOpen},
     {"direct", "loss < first loss", kTrue},
     {"direct", "steps == 50", kTrue},
-    {"direct", "share(allocation) > 30%", kTrue},
+    {"direct", "share(allocator calls) > 30%", kTrue},
     {"direct", "share(communication) < 10%", kTrue},
     {"direct", "share(communication) == 0", kTrue},
     {"direct", "share(launch gaps) < 47.4%", kOpen},
@@ -89,7 +89,7 @@ const std::vector<Answer> kAnswers{
     {"direct", "rank wait < 1 us", kOpen},
     {"arena", "allocations per step == 0", kTrue},
     {"arena", "driver allocations == 29", kTrue},
-    {"arena", "share(allocation) == 0", kTrue},
+    {"arena", "share(allocator calls) == 0", kTrue},
     {"arena", "median step < 1 ms", kTrue},
     {"arena", "median step < 155 us", kOpen},
     {"arena", "gpu busy > 20%", kTrue},
@@ -200,7 +200,7 @@ TEST(Claims, OfMadeRunsAreExact) {
   EXPECT_EQ(checker.check("count(fc1) == 1").truth, kTrue);
   EXPECT_EQ(checker.check("time(fc1) > 9 us").truth, kTrue);
   EXPECT_EQ(checker.check("time(kernel_dW*) < 20 us").truth, kTrue);
-  EXPECT_EQ(checker.check("share(allocation) == 0").truth, kTrue);
+  EXPECT_EQ(checker.check("share(allocator calls) == 0").truth, kTrue);
 }
 
 // The GPU decides how long the step takes, so that less time of the host changes nothing.

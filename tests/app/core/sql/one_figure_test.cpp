@@ -128,7 +128,7 @@ TEST_P(OneFigure, BusyGpuAndMemory) {
   double waits = 0, works = 0;
   for (const auto& [name, us] : stats.at("step").at("median_parts_us").items()) {
     if (name == "waits for a rank") waits += us.get<double>();
-    for (const char* work : {"matrix product", "pointwise", "loss", "optimizer", "copies", "other kernels", "communication"})
+    for (const char* work : {"matrix product", "pointwise", "reduction", "loss", "optimizer", "copies", "other kernels", "communication"})
       if (name == work) works += us.get<double>();
   }
   const double us = stats.at("step").at("median_us");
@@ -262,7 +262,7 @@ TEST(OneFigureOfAllocations, TheThreeFiguresAreRelated) {
   const auto row = std::ranges::find_if(now.rows, [](const prof::HelpRow& one) { return one.kind == prof::GroupKind::Cause && one.name == "allocator calls"; });
   ASSERT_NE(row, now.rows.end());
   EXPECT_NEAR(calls->calls_work_us, row->now_us, 1e-6) << "own time";
-  const double waits = run.stats().at("step").at("median_parts_us").at("allocation");
+  const double waits = run.stats().at("step").at("median_parts_us").at("allocator calls");
   ASSERT_EQ(calls->gpu_waits.size(), 1u);
   EXPECT_NEAR(calls->gpu_waits[0].second, waits, 0.01);
   EXPECT_LT(calls->calls_work_us, calls->calls_us) << "the calls also wait for the GPU";

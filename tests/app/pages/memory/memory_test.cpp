@@ -549,7 +549,7 @@ void MemoryTest::aRangeHasPartsAndDelay() {
   const auto run = test::traced(test::StepStyle::EagerDirect);
   const RunRange range{run.get(), {run->trace.first_time(), run->trace.last_time()}};
   const QString html = range_details({range}, 20);
-  for (const char* said : {"allocation", "launch gaps", "launch delay", "GPU busy"})
+  for (const char* said : {"allocator calls", "launch gaps", "launch delay", "GPU busy"})
     QVERIFY2(html.contains(said), said);
 }
 

@@ -74,17 +74,17 @@ void add_steps(List& list, const ComparedRun& run) {
   const double whole = run.whole_run_us > 0 ? run.whole_run_us : kUnknown;
   const MeasureValue time = step_time_measure(run);
   // Single long steps hardly move the median, but they move a mean.
-  const double whole_noise = std::isnan(time.value.half_width) ? kUnknown : std::max(time.value.half_width, of_means);
+  const double whole_noise = busy || std::isnan(time.value.half_width) ? kUnknown : std::max(time.value.half_width, of_means);
   list.add(time);
-  list.no_noise(busy ? "machine was busy" : nullptr);
+  list.no_noise(busy ? "machine busy" : nullptr);
   list.add(MeasureKind::StepP5, "step time, 5th percentile", "µs", {run.time.p5_us, tail(0.05).half_width},
            Better::Lower, 1);
   list.add(MeasureKind::StepP95, "step time, 95th percentile", "µs", {run.time.p95_us, tail(0.95).half_width},
            Better::Lower, 1);
   list.add(MeasureKind::StepP99, "step time, 99th percentile", "µs", tail(0.99), Better::Lower, 1);
   list.add(MeasureKind::SampleMean, "mean step", "µs", {run.mean_step_us, mean_noise}, Better::Lower, 1);
-  list.no_noise(nullptr);
   list.add(MeasureKind::WholeRunMean, "mean with pauses", "µs", {whole, whole_noise}, Better::Lower, 1);
+  list.no_noise(nullptr);
 }
 
 void add_times(List& list, const ComparedRun& run, double reached) {

@@ -24,6 +24,11 @@ QString elided(const QString& name, const QFontMetricsF& metrics, double width) 
   return name.size() <= letters ? name : name.left(letters) + QChar(0x2026);
 }
 
+QString work_text(long count, bool gpu) {
+  if (gpu) return (count == 1 ? QObject::tr("%1 kernel") : QObject::tr("%1 kernels")).arg(count);
+  return (count == 1 ? QObject::tr("%1 op") : QObject::tr("%1 ops")).arg(count);
+}
+
 }  // namespace
 
 std::vector<StepPainter::Lane> StepPainter::lanes(size_t index) const {
@@ -175,7 +180,7 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
   QStringList parts;
   if (const QString length = lengthText(index); !length.isEmpty()) parts << length;
   const prof::StepSample& sample = shown_.runs[index].sample;
-  if (const auto count = std::lround(sample.kernels_per_step); count > 0) parts << (count == 1 ? QObject::tr("%1 kernel") : QObject::tr("%1 kernels")).arg(count);
+  if (const auto count = std::lround(sample.kernels_per_step); count > 0) parts << work_text(count, sample.gpu);
   if (const QString text = allocations_text(*shown_.runs[index].run, sample.allocations_per_step); !text.isEmpty()) parts << text;
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);

@@ -491,7 +491,7 @@ TEST(Comparison, ABusyMachineIsAWarning) {
     run->sample.step_us.assign(100, static_cast<double>(ns) * 1e-3);
     run->mean_step_us = run->sample.mean_step_us();
   }
-  EXPECT_STREQ(verdict_text(compare(busy, fast).of(MeasureKind::SampleMean).delta), "machine was busy");
+  EXPECT_STREQ(verdict_text(compare(busy, fast).of(MeasureKind::SampleMean).delta), "machine busy");
 }
 
 TEST(Comparison, ATracingCostWithinItsNoiseHasNoNumber) {

@@ -23,6 +23,7 @@
 #include "app/pages/compare/waterfall_view.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
+#include "app/timeline/meaning_legend.h"
 #include "app/timeline/time_scale.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/code_places.h"
@@ -124,6 +125,7 @@ class CompareTabTest : public QObject {
   void theTableKnowsEveryRun();
   void timelinesZoomTogether();
   void timelinesAlignAtAStep();
+  void theColoursHaveAKey();
   void onlyDifferentChoicesAreListed();
   void linesOfAnXrayAreComparedIfBothRunsHaveOne();
   void theWaterfallIsSplitByOpWhenAsked();
@@ -360,6 +362,17 @@ void CompareTabTest::timelinesAlignAtAStep() {
   view.setAlign(StepAlign::Start);
   QCOMPARE(view.runRange(0, {0, 1}).begin, prof::step_window(a->trace, 0).begin);
   QVERIFY(prof::step_window(a->trace, 1'000'000).end > 0);  // beyond the last: the last
+}
+
+// In a narrow window the key takes a second line.
+void CompareTabTest::theColoursHaveAKey() {
+  const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
+  CompareTab tab;
+  tab.setRuns({a.get(), b.get()});
+  settle(tab);
+  const auto* key = tab.findChild<MeaningLegend*>();
+  for (const char* name : {"matrix product", "pointwise", "allocator calls"}) QVERIFY2(key->names().contains(name), qPrintable(key->names().join(", ")));
+  QVERIFY(key->heightForWidth(200) > key->heightForWidth(2000));
 }
 
 void CompareTabTest::onlyDifferentChoicesAreListed() {

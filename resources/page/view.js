@@ -48,8 +48,8 @@ const percentText = share => share == null ? kUnknown : fixed(100 * share, 1) + 
 
 // By meaning: matrix product, pointwise, loss, optimizer, copy, allocation, sync, launch gaps, idle, other, communication, reduction.
 const kFills = {
-  dark: ['#3A85EB', '#2DC698', '#F6D94B', '#D1A3FC', '#B4E7F6', '#EA3A3A', '#7B7F85', '#565E6C', '#464D5A', '#8F98A8', '#D23CC3', '#FF8700'],
-  light: ['#3D82E2', '#6DCB92', '#F9D632', '#D29DF3', '#BCE6F8', '#EC3A38', '#8D9098', '#BDC2CB', '#BAC1CC', '#9AA3B0', '#D23CC3', '#FF8700']};
+  dark: ['#3A85EB', '#2DC698', '#F6D94B', '#D1A3FC', '#B4E7F6', '#EA3A3A', '#7B7F85', '#565E6C', '#464D5A', '#8F98A8', '#D23CC3', '#EF8200'],
+  light: ['#3D82E2', '#6DCB92', '#F9D632', '#D29DF3', '#BCE6F8', '#EC3A38', '#8D9098', '#BDC2CB', '#BAC1CC', '#9AA3B0', '#D23CC3', '#EF8200']};
 const kInk = {
   dark: {base: '#1B1E24', header: '#1F2329', border: '#2B303A', strong: '#414957', grid: '#272C35', text: '#E7EAF0', secondary: '#AAB2C0',
     quiet: '#8F98A8', focus: '#6AA8FF', fill: '#0B0E13', edge: 'rgba(0,0,0,.35)', mark: '#282D36',

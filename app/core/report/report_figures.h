@@ -11,7 +11,7 @@ namespace ws::app::figure {
 // Reports have a white background. These are the colours of meanings for it.
 inline constexpr const char* kMeaningColour[] = {"#3D82E2", "#6DCB92", "#F9D632", "#D29DF3", "#BCE6F8",
                                                  "#EC3A38", "#8D9098", "#DDE1E8", "#EEF0F3", "#B4BBC7",
-                                                 "#D23CC3", "#FF8700"};
+                                                 "#D23CC3", "#EF8200"};
 inline constexpr const char *kGrid = "#E6E9EE", *kAxis = "#B4BBC7", *kEdge = "#7B8190";
 // How a figure names a run.
 struct RunMark {

@@ -192,10 +192,11 @@ std::string xmma_name(const std::string& name) {
   const auto append = [](std::string& to, const std::string& word) { to += (to.empty() ? "" : "_") + word; };
   for (std::string word; std::getline(words, word, '_');) {
     const bool type = layout.empty() && word.find_first_of(kDigits) != std::string::npos;  // "tf32f32"
+    std::string& part = types.empty() ? more : layout;
     if (operation.empty())
       operation = word;
     else
-      append(type ? types : types.empty() ? more : layout, word);
+      append(type ? types : part, word);
   }
   if (types.empty() || layout.empty()) return {};
   const size_t sizes = tile + kTile.size(), stage = std::min(name.find('_', sizes), name.size()), warps = name.find("_warp", sizes);

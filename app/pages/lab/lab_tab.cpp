@@ -70,7 +70,10 @@ LabTab::LabTab(QWidget* parent)
   connect(form_, &LabForm::said, this, &LabTab::say);
   connect(form_, &LabForm::clockChosen, results_, &LabResults::setClock);
   connect(form_, &LabForm::pageChosen, results_, &LabResults::setPage);
-  connect(form_, &LabForm::prepared, this, [this] { results_->setWhyNoGpu(form_->whyNoGpu()), showSizes(); });
+  connect(form_, &LabForm::prepared, this, [this] {
+    results_->setWhyNoGpu(form_->whyNoGpu());
+    showSizes();
+  });
   connect(form_, &LabForm::sizesEdited, this, &LabTab::showSizes);
   connect(results_, &LabResults::picked, this, &LabTab::openPoint);
   connect(results_, &LabResults::torchWanted, this, &LabTab::runTorch);

@@ -68,6 +68,7 @@ class Builder {
       each_span(track, graph_.window.begin, graph_.window.end, [&](const Span& span) { take_gpu(span, at, row); });
     }
     drop_graphs_with_kernels();
+    put_in_turn();
     add_host_chains(graph_.nodes, trace_, graph_.window, static_cast<uint32_t>(streams.size()));
     add_meeting_nodes();
     if (graph_.nodes.size() > kMostNodes) throw Failure("The trace has too many spans for a graph of causes. Choose a shorter range.");
@@ -93,6 +94,18 @@ class Builder {
     for (const CauseNode& n : graph_.nodes)
       if (!whole(n) && n.correlation != 0) kernels.emplace(key_of(n.rank, n.correlation), true);
     std::erase_if(graph_.nodes, [&](const CauseNode& n) { return whole(n) && kernels.contains(key_of(n.rank, n.correlation)); });
+  }
+
+  // A kernel of a graph may begin while the one before it in its stream still runs. Until that one ends it only waits, as in the split.
+  void put_in_turn() {
+    std::ranges::stable_sort(graph_.nodes, {}, &CauseNode::start);
+    std::unordered_map<uint32_t, TimeNs> ends;  // by row
+    for (CauseNode& n : graph_.nodes) {
+      TimeNs& before = ends.try_emplace(n.row, n.start).first->second;
+      const TimeNs waits = n.meaning == Meaning::Communication ? 0 : std::clamp<TimeNs>(before - n.start, 0, n.measured_ns);
+      n.start += waits, n.measured_ns -= waits, n.work_ns -= waits;
+      before = std::max(before, n.end());
+    }
   }
 
   void add_meeting_nodes() {

@@ -30,7 +30,8 @@ void walk_back(const CauseGraph& graph, const Timing& timing, const std::vector<
     const TimeNs begin = std::min(until, times[from]);
     if (until > begin) {
       path.pieces.push_back({event, edge, begin, until});
-      (graph.edges[edge].kind == EdgeKind::Work ? path.node_ns[event / 2] : path.edge_ns[edge]) += until - begin;
+      const EdgeKind kind = graph.edges[edge].kind;
+      (kind == EdgeKind::Work || kind == EdgeKind::Transfer ? path.node_ns[event / 2] : path.edge_ns[edge]) += until - begin;
       path.total_ns += until - begin;
     }
     until = begin, event = from;
@@ -38,14 +39,24 @@ void walk_back(const CauseGraph& graph, const Timing& timing, const std::vector<
 }
 
 void find_slack(const CauseGraph& graph, const Timing& timing, const std::vector<TimeNs>& times, TimeNs last, CriticalPath& path) {
-  std::vector<TimeNs> latest(times.size(), last);
+  std::vector<TimeNs> latest;
+  for (const TimeNs time : times) latest.push_back(time > last ? kAlways / 2 : last);  // what comes after the end delays nothing
   for (auto event = graph.order.rbegin(); event != graph.order.rend(); ++event)
     for (uint32_t e = graph.first_edge[*event]; e < graph.first_edge[*event + 1]; ++e)
       if (const int64_t lag = lag_of(graph, timing, *event, e); lag != kNoLag) {
         TimeNs& cause = latest[graph.edges[e].from];
         cause = std::min(cause, latest[*event] - lag);
       }
-  for (size_t node = 0; node < graph.nodes.size(); ++node) path.slack_ns[node] = std::max<int64_t>(0, latest[end_of(node)] - times[end_of(node)]);
+  for (size_t node = 0; node < graph.nodes.size(); ++node) path.slack_ns[node] = std::max<int64_t>(0, std::min(latest[end_of(node)], last) - times[end_of(node)]);
+}
+
+// The end of the last work on the GPU ends the steps, as for ReplayRate. A thread that only asks if the GPU is done may go on for longer.
+EventId last_event(const CauseGraph& graph, const std::vector<TimeNs>& times) {
+  const bool gpu = std::ranges::any_of(graph.nodes, [](const CauseNode& node) { return !runs_on_host(node.kind); });
+  EventId last = 0;
+  for (uint32_t node = 0; node < graph.nodes.size(); ++node)
+    if (times[end_of(node)] > times[last] && !(gpu && runs_on_host(graph.nodes[node].kind))) last = end_of(node);
+  return last;
 }
 
 }  // namespace
@@ -102,7 +113,7 @@ CriticalPath critical_path(const CauseGraph& graph, const Timing& timing, const 
   CriticalPath path;
   path.node_ns.assign(graph.nodes.size(), 0), path.slack_ns.assign(graph.nodes.size(), 0), path.edge_ns.assign(graph.edges.size(), 0);
   if (times.empty()) return path;
-  const auto last = static_cast<EventId>(std::ranges::max_element(times) - times.begin());
+  const EventId last = last_event(graph, times);
   walk_back(graph, timing, times, last, path);
   std::ranges::reverse(path.pieces);
   find_slack(graph, timing, times, times[last], path);

@@ -41,8 +41,8 @@ struct PathPiece {
 
 struct CriticalPath {
   std::vector<PathPiece> pieces;       // in order of time; without those that take no time
-  std::vector<int64_t> node_ns;        // by node: time of its work on the path
-  std::vector<int64_t> edge_ns;        // by edge: its delay on the path; 0 for edges of work
+  std::vector<int64_t> node_ns;        // by node: time of its work, or of its transfer, on the path
+  std::vector<int64_t> edge_ns;        // by edge: its delay on the path; 0 for edges of work and transfers
   std::vector<int64_t> slack_ns;       // by node: how much later it could end without a longer run
   int64_t total_ns = 0;
 };

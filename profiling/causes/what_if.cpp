@@ -52,7 +52,8 @@ class Prediction {
     if (graph_.unexplained_ns > 0) report.least_explained = name_of(graph_.least_explained);
     for (const PathGroup& group : editor_.groups()) {
       const double on_path = path_ns(group, path);
-      report.rows.push_back({group.kind, group.name, group.meaning, per_step(now_ns(group, start_, busiest_rank(group, start_))), per_step(on_path), on_path > 0 ? 0 : slack_us(group, path)});
+      const std::optional<int> rank = busiest_rank(group, start_);
+      report.rows.push_back({group.kind, group.name, group.meaning, work_us(group, start_, rank), on_path / static_cast<double>(path.total_ns) * report.step_us.value, on_path > 0 ? 0 : slack_us(group, path), rank.value_or(-1)});
     }
     std::ranges::stable_sort(report.rows, [](const auto& a, const auto& b) {
       const auto key = [](const auto& row) { return std::tuple(row.kind == GroupKind::Cause ? -1 : static_cast<int>(row.kind), -row.path_us, -row.now_us); };
@@ -211,7 +212,7 @@ class Prediction {
   }
 
   std::string unknown_text(const LaunchTimes::Unknown& not_known, double us) const {
-    return fixed(static_cast<double>(not_known.launches) / causes_.steps, 1) + " launches of a step find something else then: a busy stream instead of an idle one, or a launch before them instead of a wait or a call of the allocator. This trace has too few launches of the same kernels "
+    return fixed(static_cast<double>(not_known.launches) / causes_.steps, 1) + " launches of a step find something else then: a busy stream instead of an idle one, or a launch before them instead of a wait or an allocator call. This trace has too few launches of the same kernels "
            "to show what that changes, so the interval is up to " + fixed(us, 2) + " µs wider.";
   }
 

@@ -59,6 +59,8 @@ struct WhatIf {
 
 std::string edit_of(const HelpRow& row);  // what makes it free: "no allocator calls", "op fc1 gone"
 
+std::string interval_text(const Interval& us);  // "12.3 ± 3.0 µs", "4.17 ± 1.00 ms"
+
 inline constexpr size_t kMostHelpRows = 40;
 // Without edits only the measured step is described.
 WhatIf what_if(const StepCauses& causes, const Trace& trace, const std::vector<Edit>& edits, size_t most_rows = kMostHelpRows);
@@ -72,7 +74,8 @@ struct CriticalReport {
     GroupKind kind;
     std::string name;
     Meaning meaning;
-    double now_us, path_us, slack_us;  // slack: how much later it could end, the least of a step; 0 on the path
+    double now_us, path_us, slack_us;  // now: as HelpRow; slack: how much later it could end, the least of a step; 0 on the path
+    int rank;                          // that has most of it; -1: one rank
   };
   Interval step_us;
   double steps = 0;

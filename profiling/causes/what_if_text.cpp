@@ -13,8 +13,7 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kShownRows = 14, kNameLetters = 60;
-
-std::string interval_text(const Interval& us) { return fixed(us.value, 2) + (us.half_width > 0 ? " ± " + fixed(us.half_width, 2) : "") + " µs"; }
+constexpr const char* kOfRank = "The work is of a step of the rank that has most of it.\n";
 
 std::string of_steps(const StepRange& which, bool whole_trace) {
   return whole_trace ? "the whole trace, as no steps were found" : "the mean of " + which_steps(which);
@@ -35,17 +34,18 @@ std::string path_text(const std::string& title, const std::vector<PathShare>& pa
   return text;
 }
 
+std::string of_rank(int rank) { return rank < 0 ? std::string() : ", rank " + std::to_string(rank); }
+
 std::string rows_text(const std::string& title, const std::vector<HelpRow>& rows) {
   if (rows.empty()) return {};
   std::string text = "\n" + title + "\nsaved if free µs   1 µs less saves     work µs  kind    what\n";
   const std::span shown(rows.data(), std::min(kShownRows, rows.size()));
   for (const HelpRow& row : shown)
-    text += formatted("{:>16.2f} {:>17.2f} {:>11}  {:<7} {}{}\n", row.gain_us, row.slope(), row.only_waits() ? "–" : fixed(row.now_us, 2), group_kind_name(row.kind), shortened(row.name, kNameLetters),
-                      row.rank >= 0 ? ", rank " + std::to_string(row.rank) : "");
+    text += formatted("{:>16.2f} {:>17.2f} {:>11}  {:<7} {}{}\n", row.gain_us, row.slope(), row.only_waits() ? "–" : fixed(row.now_us, 2), group_kind_name(row.kind), shortened(row.name, kNameLetters), of_rank(row.rank));
   text += std::string(kUpperLimit) + "\n";
   if (std::ranges::any_of(shown, &HelpRow::saves_more_than_work)) text += std::string(kSavesMore) + "\n";
   if (std::ranges::any_of(shown, &HelpRow::only_waits)) text += std::string(kOnlyWaits) + "\n";
-  if (shown[0].rank >= 0) text += "The work is of a step of the rank that has most of it.\n";
+  if (shown[0].rank >= 0) text += kOfRank;
   return text;
 }
 
@@ -77,14 +77,22 @@ nlohmann::ordered_json json_of(const std::vector<PathShare>& path) {
 
 nlohmann::ordered_json json_of(const std::vector<HelpRow>& rows) {
   auto list = nlohmann::ordered_json::array();
-  for (const HelpRow& row : rows)
+  for (const HelpRow& row : rows) {
     list.push_back({{"kind", group_kind_name(row.kind)}, {"name", row.name}, {"now_us", row.now_us}, {"path_us", row.path_us}, {"one_us_less_saves", row.slope()}, {"saved_if_free_us", row.gain_us}});
+    if (row.rank >= 0) list.back()["rank"] = row.rank;
+  }
   return list;
 }
 
 std::string dumped(const nlohmann::ordered_json& json) { return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace); }
 
 }  // namespace
+
+std::string interval_text(const Interval& us) {
+  const double unit = us.value >= 1000 ? 1e3 : 1;
+  const int decimals = unit > 1 || us.value < 10 ? 2 : 1;
+  return fixed(us.value / unit, decimals) + (us.half_width > 0 ? " ± " + fixed(us.half_width / unit, decimals) : "") + (unit > 1 ? " ms" : " µs");
+}
 
 std::string to_text(const WhatIf& result, const std::string& advice) {
   std::string text = "measured     " + interval_text(result.measured_us) + " a step, median; replayed: " + of_steps(result.which, result.whole_trace) +
@@ -120,16 +128,19 @@ std::string to_text(const CriticalReport& report) {
     }
     before = &row;
     if (++shown > 2 * kShownRows) continue;
-    text += formatted("{:>15.3f} {:>15.2f} {:>11.3f} {:>11}  {}\n", row.path_us, report.step_us.value > 0 ? 100 * row.path_us / report.step_us.value : 0, row.now_us, fixed(row.slack_us, 2), shortened(row.name, kNameLetters));
+    text += formatted("{:>15.3f} {:>15.2f} {:>11.3f} {:>11}  {}\n", row.path_us, report.step_us.value > 0 ? 100 * row.path_us / report.step_us.value : 0, row.now_us, fixed(row.slack_us, 2), shortened(row.name, kNameLetters) + of_rank(row.rank));
   }
+  if (before && before->rank >= 0) text += std::string("\n") + kOfRank;
   return text + doubts_text(report.unexplained_us, report.least_explained, report.warnings);
 }
 
 std::string to_json(const CriticalReport& report) {
   nlohmann::ordered_json json{{"version", kJsonVersion}, {"step", json_of(report.step_us)}, {"steps", report.steps}};
   json["rows"] = nlohmann::ordered_json::array();
-  for (const auto& row : report.rows)
+  for (const auto& row : report.rows) {
     json["rows"].push_back({{"kind", group_kind_name(row.kind)}, {"name", row.name}, {"now_us", row.now_us}, {"path_us", row.path_us}, {"slack_us", std::isnan(row.slack_us) ? nlohmann::ordered_json() : nlohmann::ordered_json(row.slack_us)}});
+    if (row.rank >= 0) json["rows"].back()["rank"] = row.rank;
+  }
   json["unexplained_us"] = report.unexplained_us, json["warnings"] = report.warnings;
   return dumped(json);
 }

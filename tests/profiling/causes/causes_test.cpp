@@ -413,6 +413,44 @@ TEST(CriticalPath, OnlyWhatDecidesIsOnIt) {
   EXPECT_GT(row("fc2").slack_us, 20.5 - 4.6 - 0.8) << "at least until the next kernel, which waits for its call";
 }
 
+TEST(CriticalPath, HasTheWorkThatWhatIfHas) {
+  const RunData run = import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun"});
+  const StepCauses causes = step_causes(run);
+  const CriticalReport report = critical_report(causes, run.trace);
+  double causes_us = 0;
+  for (const auto& row : report.rows) causes_us += row.kind == GroupKind::Cause ? row.path_us : 0;
+  EXPECT_NEAR(causes_us, report.step_us.value, 1e-4 * report.step_us.value) << "transfers count, too";
+  const WhatIf result = what_if(causes, run.trace, {});
+  for (const HelpRow& row : result.rows) {
+    const auto same = std::ranges::find_if(report.rows, [&](const auto& one) { return one.kind == row.kind && one.name == row.name; });
+    ASSERT_NE(same, report.rows.end()) << row.name;
+    EXPECT_EQ(same->now_us, row.now_us) << row.name;
+    EXPECT_EQ(same->rank, row.rank) << row.name;
+  }
+  for (const PathShare& share : result.path) {
+    const auto same = std::ranges::find_if(report.rows, [&](const auto& one) { return one.kind == GroupKind::Cause && one.name == share.name; });
+    ASSERT_NE(same, report.rows.end()) << share.name;
+    EXPECT_NEAR(same->path_us, share.path_us, 1e-6) << share.name;
+  }
+}
+
+// Kernels of one graph begin early and wait for each other: together they take no longer than the step.
+TEST(CriticalPath, KernelsThatBeginEarlyCountOnce) {
+  const RunData run = import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-graph.wsrun"});
+  const WhatIf result = what_if(step_causes(run), run.trace, {});
+  double work_us = 0;
+  for (const HelpRow& row : result.rows) work_us += row.kind == GroupKind::Cause ? row.now_us : 0;
+  EXPECT_LT(work_us, 1.05 * result.measured_us.value);
+  EXPECT_EQ(result.path[0].meaning, Meaning::Matrix) << "most of the split, too";
+}
+
+// A thread of NCCL asks the GPU all the time, so no edit makes it end earlier.
+TEST(CriticalPath, EndsWithTheWorkOfTheGpu) {
+  const RunData run = import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun"});
+  const WhatIf result = what_if(step_causes(run), run.trace, parse_edits("rank 1 on time"));
+  EXPECT_GT(std::ranges::count_if(result.path_after, [](const PathShare& share) { return share.meaning == Meaning::Matrix && share.path_us > 100; }), 0);
+}
+
 TEST(CriticalPath, OfAPersistentKernelCountsByItsParts) {
   const RunData run = import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-persistent.wsrun"});
   const StepCauses causes = step_causes(run);

@@ -145,19 +145,21 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
                                                    {"shape", prof::GroupBy::Shape},
                                                    {"line", prof::GroupBy::Line}};
 
+std::string indented(const std::string& paragraph) { return "  " + wrapped(paragraph, 2, 2) + "\n"; }
+
 // Prints the advice that the window shows as cards.
 std::string causes_text(const prof::RunData& run) {
   std::string text;
   const app::RunInsights all = app::run_insights(run);
   for (const app::Insight& insight : all.found) {
-    text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + wrapped(insight.why, 2, 2) + "\n";
+    text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + indented(insight.why);
     std::string change;
     for (const auto& [key, value] : insight.change) change += " --set " + key + "=" + value;
-    if (!change.empty()) text += wrapped("Try:" + change, 2, 2) + "\n";
-    if (const std::string place = app::line_of(insight, run.trace); !place.empty() && insight.headline.find(place) == std::string::npos)
-      text += wrapped("Seen at " + place + ".", 2, 2) + "\n";
-    const std::string edit = insight.saves_us.known() ? " (whatif \"" + insight.edits + "\")" : "";
-    if (const std::string saving = app::saving_sentence(insight, all.facts.step_us); !saving.empty()) text += wrapped(saving + edit, 2, 2) + "\n";
+    if (!change.empty()) text += indented("Try:" + change);
+    if (const std::string place = app::line_of(insight, run.trace); !place.empty() && (insight.headline + insight.why).find(place) == std::string::npos)
+      text += indented("Seen at " + place + ".");
+    if (const std::string relation = app::relation_sentence(insight); !relation.empty()) text += indented(relation);
+    if (insight.saves_us.known()) text += indented("Predicted by: whatif \"" + insight.edits + "\"");
   }
   if (text.empty()) return "\nNothing stands out.\n";
   const std::string note = app::predictions_note(all.found);

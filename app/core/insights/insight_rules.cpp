@@ -44,7 +44,7 @@ Found allocator_stalls(const RunFacts& f) {
   const double spent = f.part(Meaning::Allocation);
   if (spent < kWorthSaying * f.step_us || f.allocator_calls_per_step < 1) return {};
   return offer(f, {"allocator stalls",
-                   "the GPU waits " + part_text(f, spent) + " for the allocator: " + plain(f.allocator_calls_per_step) + " calls",
+                   "the GPU waits " + part_text(f, spent) + " for " + plain(f.allocator_calls_per_step) + " allocator calls",
                    "Each step allocates and frees every buffer. One block that is planned ahead needs no calls.",
                    {{"exec.allocator", "arena"}},
                    f.step_us - spent,
@@ -298,11 +298,13 @@ Found bad_first_weights(const RunFacts& f) {
 
 Found diverging(const RunFacts& f) {
   if (!f.diverged && !(f.last_loss > 2 * f.first_loss && f.first_loss > 0)) return {};
-  return offer(f, {"diverging loss",
-                   f.diverged ? "the loss is no longer a number"
-                              : "the loss rose from " + plain(f.first_loss) + " to " + plain(f.last_loss),
-                   "The steps are too large. Use a quarter of the rate, or better first weights.",
-                   {{"train.lr", plain(f.spec.train.lr / 4)}}});
+  Insight insight{"diverging loss",
+                  f.diverged ? "the loss is no longer a number"
+                             : "the loss rose from " + plain(f.first_loss) + " to " + plain(f.last_loss),
+                  "The steps are too large. Use a quarter of the rate, or better first weights.",
+                  {{"train.lr", plain(f.spec.train.lr / 4)}}};
+  insight.spoils_training = true;
+  return offer(f, std::move(insight));
 }
 
 Found heavy_tracing(const RunFacts& f) {
@@ -352,6 +354,7 @@ RunFacts facts_for(const Insight& insight, const RunFacts& run) {
   const bool of_step = insight.step_us > 0, of_program = insight.share > 0;
   if (!of_step && !of_program) return run;
   RunFacts facts = run;
+  if (insight.rank >= 0) facts.rank = insight.rank;
   if (of_step) facts.step_us = insight.step_us, facts.whole_trace = false;
   const double part = of_step ? insight.part_us : std::min(1.0, insight.share) * run.step_us;
   std::fill(std::begin(facts.part_us), std::end(facts.part_us), 0.0);

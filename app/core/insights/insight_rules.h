@@ -31,6 +31,7 @@ struct RunFacts {
   int64_t peak_bytes = 0;                // most memory in use during a step
   bool whole_trace = false;              // the split covers a range of time, not one step
   prof::StepRange steps;                 // the measured ones; of a range without steps, count is 0
+  int rank = -1;                         // whose steps these are; -1: the run has no ranks, or one
   const CompiledPlan* plan = nullptr;
   std::vector<prof::KernelRow> kernels;  // largest share first
   std::vector<prof::KernelRow> layers;   // the same by layer; the row of other work has an empty name or one in parentheses
@@ -43,8 +44,8 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu);
 
 struct Insight {
   std::string rule;      // "allocator stalls"
-  std::string headline;  // "the GPU waits 195.5 µs of a median step of 369.2 µs for the allocator: 30 calls"
-  std::string why;       // one or two sentences
+  std::string headline;  // "the GPU waits 195.5 µs of a median step of 369.2 µs for 30 allocator calls"; predict_savings() puts what a step saves here
+  std::string why;       // one or two sentences, or three with what was found
   std::vector<std::pair<std::string, std::string>> change;  // field key and value; empty if there is nothing to apply
   double predicted_us = 0;                                  // step time after the change; 0 if there is no prediction
   prof::Meaning look_at = prof::Meaning::Other;             // the spans that show it
@@ -53,6 +54,8 @@ struct Insight {
   double cost_ns = 0;                                       // for rules that judge a whole trace
   double part_us = 0, step_us = 0;                          // if the bar shows a part that the split has not: of ranks, or of several parts
   bool of_several_parts = false;                            // that part is a sum of several, so no meaning's colour is right
+  int rank = -1;                                            // whose figures these are, as the headline says; -1: the run's
+  bool spoils_training = false;                             // it comes before all savings
   double share = 0;                                         // for rules on a whole program: of its time, as the headline says
   bool of_median = false;                                   // a trace rule whose figures are of the median step, as the split
   prof::PartKind part = prof::PartKind::OfMeaning;          // what the bar shows of look_at: it has the name and colour of the split

@@ -65,15 +65,24 @@ double saving_us(const Insight& insight, double step_us) {
   return insight.predicted_us > 0 ? step_us - insight.predicted_us : insight.at_most_us;
 }
 
-// The places that insights with a saving have stay theirs: only their order changes.
+// What spoils the whole training comes first, then the largest saving. What has no saving keeps its order.
 void order_by_saving(std::vector<Insight>& insights, double step_us) {
-  const auto has_saving = [&](const Insight& insight) { return saving_us(insight, step_us) > 0; };
-  std::vector<Insight> with;
-  std::ranges::copy_if(insights, std::back_inserter(with), has_saving);
-  std::ranges::stable_sort(with, std::ranges::greater{}, [&](const Insight& insight) { return saving_us(insight, step_us); });
-  auto next = with.begin();
-  for (Insight& insight : insights)
-    if (has_saving(insight)) insight = *next++;
+  std::ranges::stable_sort(insights, std::ranges::greater{}, [&](const Insight& one) { return std::pair(one.spoils_training, std::max(0.0, saving_us(one, step_us))); });
+}
+
+// A name keeps its first letter: "train.py:3 in main calls .item()".
+std::string with_capital(std::string text) {
+  const std::string word = text.substr(0, text.find(' '));
+  if (std::ranges::all_of(word, [](unsigned char letter) { return std::islower(letter) != 0; })) text[0] = static_cast<char>(std::toupper(text[0]));
+  return text;
+}
+
+// What the step saves is the headline, and what was found comes second.
+void put_saving_first(Insight& insight, double step_us) {
+  const std::string action = action_of(insight);
+  if (action.empty() || !(saving_us(insight, step_us) > 0)) return;
+  insight.why = with_capital(insight.headline) + ". " + insight.why;
+  insight.headline = saving_text(insight, step_us) + ": " + action;
 }
 
 std::string names_of(const std::vector<Part>& parts) {
@@ -106,22 +115,20 @@ std::string number_text(const Interval& us, const StepUnit& unit) {
   return text(us.value) + (us.half_width > 0 ? " ± " + text(us.half_width) : "");
 }
 
-}  // namespace
-
-void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts) {
-  if (std::ranges::all_of(insights, [](const Insight& insight) { return insight.edits.empty(); })) return order_by_saving(insights, facts.step_us);
+// Replays the steps with the edits of each insight. Leaves it if nothing can be replayed, or if the trace has no calls, or lost them.
+void replay_edits(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts) {
   std::optional<prof::StepCauses> known;
   try {
     known = causes();
-  } catch (const Failure&) {  // nothing that could be replayed is in memory
-    return order_by_saving(insights, facts.step_us);
+  } catch (const Failure&) {
+    return;
   }
   for (Insight& insight : insights) {
     if (insight.edits.empty()) continue;
     try {
       const std::vector<prof::Edit> edits = prof::parse_edits(insight.edits);
       const prof::WhatIf result = prof::what_if(*known, trace, edits, 0);
-      if (result.unexplained_us > kMostUnexplained * result.measured_us.value) return order_by_saving(insights, facts.step_us);  // the trace has no calls, or lost them
+      if (result.unexplained_us > kMostUnexplained * result.measured_us.value) return;
       insight.saves_us = result.saves_us;
       if (insight.predicted_us > 0) insight.predicted_us = facts.step_us * result.predicted_us.value / result.measured_us.value;
       relate(insight, edits, result, facts);
@@ -129,7 +136,14 @@ void predict_savings(std::vector<Insight>& insights, const std::function<prof::S
     }
   }
   std::erase_if(insights, is_harmless_wait);
+}
+
+}  // namespace
+
+void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts) {
+  if (!std::ranges::all_of(insights, [](const Insight& insight) { return insight.edits.empty(); })) replay_edits(insights, causes, trace, facts);
   order_by_saving(insights, facts.step_us);
+  for (Insight& insight : insights) put_saving_first(insight, facts.step_us);
 }
 
 std::string saving_text(const Insight& insight, double step_us) {
@@ -152,16 +166,13 @@ std::string relation_text(const Insight& insight) {
 
 std::string calls_text(const Insight& insight) {
   if (insight.calls_us <= 0 || insight.gpu_waits.empty()) return {};
-  return "The allocator's calls take " + time_text(insight.calls_us) + ": " + time_text(insight.calls_work_us) + " are their own work, and for " +
+  return "Allocator calls take " + time_text(insight.calls_us) + ": " + time_text(insight.calls_work_us) + " are their own work, and for " +
          time_text(sum_of(insight.gpu_waits)) + " the GPU waits (" + names_of(insight.gpu_waits) + " in the split)";
 }
 
-std::string saving_sentence(const Insight& insight, double step_us) {
-  std::string saving = saving_text(insight, step_us);
-  if (saving.empty()) return saving;
-  saving[0] = static_cast<char>(std::toupper(saving[0]));
+std::string relation_sentence(const Insight& insight) {
   const std::string relation = relation_text(insight);
-  return saving + (relation.empty() ? "." : ": " + relation + ".");
+  return relation.empty() ? relation : "The saving is " + relation + ".";
 }
 
 std::string predictions_note(const std::vector<Insight>& insights) {
@@ -209,7 +220,7 @@ Table remedy_table(const std::vector<Insight>& remedies, double step_us) {
     else if (one.at_most_us > 0) saving.text = "≤ " + unit.text(one.at_most_us);
     const std::string action = action_of(one);
     Table::Cell what(action);
-    what.tip = one.headline;
+    what.tip = one.why;
     table.rows.push_back({{what, now > 0 ? unit.cell(now) : Table::Cell(), saving, action + (one.edits.empty() ? "" : "  (" + one.edits + ")")}});
   }
   return table;

@@ -13,7 +13,7 @@ namespace ws::app {
 
 // Replays the steps with the edits of each insight. `causes` gives them; it is called if there is an edit, and may throw Failure
 // if nothing can be replayed. `facts`: the split of the median step, on whose scale a step after a change of choices is predicted.
-// Insights that have a saving are ordered among themselves, the largest first.
+// The largest saving comes first, and is the headline of its insight.
 void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts);
 
 // "saves 12.3 ± 3.0 µs a step", "saves at most 835.0 µs a step"; empty without a prediction. `step_us`: of the facts above.
@@ -21,9 +21,9 @@ std::string saving_text(const Insight& insight, double step_us);
 // How the saving relates to the split and to the calls: "about what “launch gaps” takes in the split, 95.5 µs". Empty without such
 // figures.
 std::string relation_text(const Insight& insight);
-// "The allocator's calls take 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocator calls” in the split)".
+// "Allocator calls take 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocator calls” in the split)".
 std::string calls_text(const Insight& insight);
-std::string saving_sentence(const Insight& insight, double step_us);  // both: "Saves 161.2 ± 26.7 µs a step: about what …."
+std::string relation_sentence(const Insight& insight);  // "The saving is about what …."
 std::string predictions_note(const std::vector<Insight>& insights);  // what ± is, and how far predictions were off; empty without a prediction
 
 // What a person does about it: "allocator arena, launch graph", "load data with more workers". Empty for a finding only.

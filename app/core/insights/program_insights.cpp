@@ -28,8 +28,6 @@ using prof::TrackKind;
 
 constexpr double kShareOfSteps = 0.10, kShareOfKernels = 0.05;  // shares of the steps' time that are worth a card
 
-constexpr const char* kMemoryGrows = "memory grows";
-
 struct Cost {
   TimeNs time = 0;
   uint64_t count = 0;
@@ -579,13 +577,15 @@ class Program {
     const Kept& kept = most->second;
     if (3 * kept.late_bytes < kept.bytes || static_cast<double>(kept.bytes) < kShareOfPeak * static_cast<double>(used))
       return {};
-    return insight(kMemoryGrows,
+    Insight found = insight("memory grows",
                    most->first.second + " keeps " +
                        bytes_text(static_cast<double>(kept.bytes) / static_cast<double>(begins_.size())) +
                        " more each step: " + bytes_text(static_cast<double>(kept.bytes)) + " so far",
                    "The program still holds these tensors, often in a list of losses with their graphs. Keep "
                    "loss.item() or loss.detach() instead, or delete what is not needed.",
                    prof::Meaning::Allocation, {}, {});
+    found.spoils_training = true;
+    return found;
   }
 
   const prof::Trace& trace_;
@@ -636,13 +636,12 @@ std::vector<Insight> program_insights(const TraceLook& look) {
       for (Insight& insight : Program(*now, rank).found()) {
         if (std::ranges::find(all, insight.rule, &Insight::rule) != all.end()) continue;
         if (insight.share > 0) insight.cost_ns = insight.share * static_cast<double>(part.end - part.begin);
-        if (rank != first) insight.headline = "rank " + std::to_string(rank) + ": " + insight.headline;
+        if (ranks.size() > 1) name_rank(insight, rank);
         all.push_back(std::move(insight));
       }
     }
   std::ranges::stable_sort(all, [](const Insight& a, const Insight& b) {
-    const bool grows = a.rule == kMemoryGrows;
-    return grows != (b.rule == kMemoryGrows) ? grows : a.cost_ns > b.cost_ns;  // it costs no time until it ends the program
+    return std::pair(a.spoils_training, a.cost_ns) > std::pair(b.spoils_training, b.cost_ns);
   });
   return all;
 }

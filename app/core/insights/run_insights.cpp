@@ -75,7 +75,7 @@ namespace {
 RunFacts facts_of_program(const JudgedRun& run) {
   if (!run.sample.traced()) return facts_of(judged_part(look_of(run.trace)));
   RunFacts facts = facts_of(RunSpec{}, run.sample.median_parts, true);
-  facts.steps = run.sample.which;
+  facts.steps = run.sample.which, facts.rank = run.sample.rank;
   return facts;
 }
 
@@ -90,7 +90,7 @@ TraceLook look_of_program(const JudgedRun& run) {
 RunFacts facts_of(const JudgedRun& run) {
   if (!run.choices) return facts_of_program(run);
   RunFacts facts = facts_of(*run.choices, run.sample.median_parts, run.gpu);
-  facts.steps = run.sample.which;
+  facts.steps = run.sample.which, facts.rank = run.sample.rank;
   if (run.sample.traced()) add_kernels(facts, run);
   facts.allocator_calls_per_step = std::fmax(run.driver_calls, 0);
   facts.first_loss = run.first_loss, facts.last_loss = run.last_loss;
@@ -133,6 +133,7 @@ std::string to_json(const std::vector<Insight>& insights, const prof::Trace& tra
     nlohmann::ordered_json one{{"rule", insight.rule}, {"headline", insight.headline}, {"why", insight.why},
                                {"meaning", prof::meaning_name(insight.look_at)}};
     if (insight.cost_ns > 0) one["cost_us"] = insight.cost_ns * 1e-3;
+    if (insight.rank >= 0) one["rank"] = insight.rank;
     if (const std::string action = action_of(insight); !action.empty()) one["action"] = action;
     if (insight.predicted_us > 0) one["predicted_step_us"] = insight.predicted_us;
     if (insight.saves_us.known()) one["edits"] = insight.edits, one["saves_us"] = {{"us", insight.saves_us.value}, {"half_width", insight.saves_us.half_width}};

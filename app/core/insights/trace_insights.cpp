@@ -12,6 +12,7 @@
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -85,13 +86,16 @@ void see_call(Seen& seen, const Track& track, size_t index, const Span& span) {
     seen.waits.add(index, span);
 }
 
+// Of several ranks, the one whose steps stand for the run is judged, as in the split of the step.
+bool is_judged(const TraceLook& look, const Track& track) { return prof::is_of_rank(track, prof::rank_of_steps(*look.trace)); }
+
 // Finds the longest gap over all streams together, from the end of all work to the next start. What is idle between two
 // trace windows is not known.
 void find_gap(Seen& seen, const TraceLook& look) {
   std::vector<prof::FoundSpan> work;
   const auto& tracks = look.trace->tracks();
   for (size_t i = 0; i < tracks.size(); ++i)
-    if (prof::on_gpu(tracks[i]))
+    if (prof::on_gpu(tracks[i]) && is_judged(look, tracks[i]))
       prof::for_each_span(tracks[i], look.begin, look.end, [&](const Span& span) {
         if (is_copy(span) || prof::is_kernel(span)) work.push_back({i, span});
         return true;
@@ -112,7 +116,7 @@ std::optional<prof::FoundSpan> find_commonest_tiny(const Seen& seen, const Trace
   std::optional<prof::FoundSpan> found;
   const auto& tracks = look.trace->tracks();
   for (size_t i = 0; i < tracks.size() && !found; ++i)
-    if (prof::on_gpu(tracks[i]))
+    if (prof::on_gpu(tracks[i]) && is_judged(look, tracks[i]))
       prof::for_each_span(tracks[i], look.begin, look.end, [&](const Span& span) {
         const bool wanted = static_cast<uint32_t>(span.name) == most->first && prof::is_kernel(span) &&
                             static_cast<TimeNs>(span.duration) < kTiny;
@@ -128,7 +132,7 @@ Seen look_at(const TraceLook& look) {
   const auto& tracks = look.trace->tracks();
   for (size_t i = 0; i < tracks.size(); ++i) {
     const bool gpu = prof::on_gpu(tracks[i]), calls = tracks[i].kind == TrackKind::Api;
-    if (!gpu && !calls) continue;
+    if ((!gpu && !calls) || !is_judged(look, tracks[i])) continue;
     prof::each_span(tracks[i], look.begin, look.end, [&](const Span& span) {
       if (2 * pauses.within({span.start, span.end()}) > static_cast<TimeNs>(span.duration)) return;
       gpu ? see_gpu(seen, *look.trace, i, span) : see_call(seen, tracks[i], i, span);
@@ -201,7 +205,7 @@ using Found = std::optional<Insight>;
 // What the host did while the GPU was idle.
 std::pair<Meaning, const char*> why_idle(const Judged& j) {
   const std::pair<Meaning, const char*> causes[] = {
-      {Meaning::Allocation, "Most of that time, the host is in the allocator."},
+      {Meaning::Allocation, "Most of that time, the host is in allocator calls."},
       {Meaning::Sync, "Most of that time, the host waits for finished work, and only then prepares the next launch."},
       {Meaning::Launch, "Most of that time, the next launch is on its way from the host."},
       {Meaning::Idle, "Most of that time, the host does work outside CUDA. Look at its own code there, at data "
@@ -281,7 +285,7 @@ Found allocator_traffic(const Judged& j) {
   const double spent = j.in_judged(j.seen.allocations.time);
   if (j.seen.allocations.count == 0 || !j.worth_saying(spent)) return {};
   return insight(j, "allocator traffic",
-                 j.count(static_cast<double>(j.seen.allocations.count)) + " calls of the allocator" + j.of_a_step() + " take the host " +
+                 j.count(static_cast<double>(j.seen.allocations.count)) + " allocator calls" + j.of_a_step() + " take the host " +
                      j.share(spent),
                  "Freeing memory often waits for the whole GPU. Allocate buffers once and reuse them, or use a pool.",
                  Meaning::Allocation, spent, {j.seen.allocations.longest}, "reuse buffers, or use a pool", "no allocator calls");
@@ -379,6 +383,10 @@ RunFacts facts_of(const TraceLook& look) {
   return facts;
 }
 
+void name_rank(Insight& insight, int rank) {
+  if (rank >= 0) insight.rank = rank, insight.headline = "rank " + std::to_string(rank) + ": " + insight.headline;
+}
+
 std::vector<Insight> trace_insights(const TraceLook& look) {
   std::vector<Insight> found;
   if (look.end <= look.begin) return found;
@@ -389,6 +397,8 @@ std::vector<Insight> trace_insights(const TraceLook& look) {
   for (const auto rule : kTraceRules)
     if (auto insight = rule(judged)) found.push_back(std::move(*insight));
   sort_rows(found, [](const Insight& a, const Insight& b) { return a.cost_ns > b.cost_ns; });
+  if (prof::several_ranks(*look.trace))
+    for (Insight& insight : found) name_rank(insight, prof::rank_of_steps(*look.trace));
   if (look.own_training) return found;  // it has no lines of Python
   // Advice with a source line comes first, because it says what to change.
   std::vector<Insight> by_line = program_insights(part);

@@ -34,6 +34,8 @@ std::vector<Insight> trace_insights(const TraceLook& look);  // with source line
 // steps do has a share of the mean step. Another rank than the one whose steps stand for the run adds what only it does.
 std::vector<Insight> program_insights(const TraceLook& look);
 
+void name_rank(Insight& insight, int rank);  // for a run of several ranks: whose figures these are; -1: not known
+
 // From the comparison of ranks: a rank that comes late, ranks that are late in turn, transfers that no computation hides. The
 // greatest cost first. The place of an insight is not set: it is in the step below.
 std::vector<Insight> rank_insights(const prof::RankReport& report);

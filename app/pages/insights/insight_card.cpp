@@ -67,7 +67,7 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
   rows_.clear();
   rule_ = QString::fromStdString(insight.rule), of_several_parts_ = insight.of_several_parts;
   look_at_ = {insight.look_at, insight.part}, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || insight.share > 0, whole_trace_ = facts.whole_trace;
-  steps_ = of_ranks_ ? QString() : QString::fromStdString(prof::which_steps(facts.steps));
+  steps_ = of_ranks_ ? QString() : QString::fromStdString(prof::which_steps(facts.steps)) + (facts.rank < 0 ? QString() : tr(" of rank %1").arg(facts.rank));
   const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !insight.of_median && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
@@ -154,7 +154,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
   }
 }
 
-InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QString& saving, bool first, QWidget* parent)
+InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, bool first, QWidget* parent)
     : QFrame(parent), facts_(facts_for(insight, facts)), insight_(insight) {
   facts_.plan = nullptr;  // the plan belongs to the run, which may be deleted before the card
   style_ground(*this, "panel");
@@ -171,9 +171,10 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
   if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));
-  saving_ = text_label(with_units(saving), ui_font(12), this);
-  saving_->setVisible(!saving.isEmpty());
-  words->addWidget(saving_);
+  relation_ = text_label(with_units(relation), ui_font(12), this);
+  relation_->setForegroundRole(QPalette::PlaceholderText);
+  relation_->setVisible(!relation.isEmpty());
+  words->addWidget(relation_);
   result_ = text_label({}, ui_font(12.5, 600), this);
   words->addWidget(result_);
   auto* buttons = new QHBoxLayout;
@@ -230,7 +231,7 @@ void InsightCard::setTried(const Tried* tried) {
 
 QString InsightCard::resultText() const { return result_->text(); }
 
-QString InsightCard::savingText() const { return saving_->text(); }
+QString InsightCard::relationText() const { return relation_->text(); }
 
 void InsightCard::setBlocked(const QString& why) {
   apply_->setEnabled(why.isEmpty());

@@ -58,8 +58,8 @@ class EvidenceBars : public QWidget {
 class InsightCard : public QFrame {
   Q_OBJECT
  public:
-  // `saving`: what the change is predicted to save, with the errors of such predictions; empty without a prediction.
-  InsightCard(const RunFacts& facts, const Insight& insight, const QString& saving, bool first, QWidget* parent = nullptr);
+  // `relation`: how the saving relates to what the step shows; empty without a prediction.
+  InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, bool first, QWidget* parent = nullptr);
   void setTried(const Tried* tried);    // nullptr if not tried yet
   void setBlocked(const QString& why);  // why the change cannot be tried now; empty if it can
   void setShowable(bool on);
@@ -67,7 +67,7 @@ class InsightCard : public QFrame {
   QPushButton* applyButton() const { return apply_; }
   QPushButton* showButton() const { return show_; }
   QString resultText() const;
-  QString savingText() const;
+  QString relationText() const;
 
  signals:
   void showClicked();
@@ -78,7 +78,7 @@ class InsightCard : public QFrame {
   RunFacts facts_;
   Insight insight_;
   EvidenceBars* bars_;
-  QLabel *result_, *saving_, *blocked_;
+  QLabel *result_, *relation_, *blocked_;
   QPushButton *apply_, *show_;
 };
 

@@ -102,10 +102,10 @@ void InsightsTab::refresh() {
 }
 
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
-  std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, savings;
+  std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, relations;
   for (const Insight& insight : found) {
-    savings.push_back(saving_sentence(insight, facts.step_us));
-    now.push_back(insight.headline + savings.back());
+    relations.push_back(relation_sentence(insight));
+    now.push_back(insight.headline + insight.why + relations.back());
   }
   empty_->setVisible(found.empty());
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
@@ -117,7 +117,7 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();
   cards_.clear();
   for (size_t i = 0; i < found.size(); ++i) {
-    auto* card = new InsightCard(facts, found[i], text(savings[i]), i == 0, this);
+    auto* card = new InsightCard(facts, found[i], text(relations[i]), i == 0, this);
     connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
     connect(card, &InsightCard::showClicked, this, [this, card] { emit showWanted(run_, card->insight()); });
     card->setShowable(evidence_of(*run_, found[i]).has_value());

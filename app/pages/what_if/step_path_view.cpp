@@ -115,12 +115,12 @@ void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, doub
   for (const PathPicture::Bar& bar : row.bars) {
     const QRectF box(x(bar.begin), top + space / 2, std::max(1.0, x(bar.end) - x(bar.begin)), height - space);
     painter.setOpacity(bar.on_path ? 1 : opacity * kFaint);
-    draw_fill(painter, box, bar.waits_for_data ? theme().data_wait : meaning_brush(bar.meaning));
+    if (!bar.is_gap) draw_fill(painter, box, bar.waits_for_data ? theme().data_wait : meaning_brush(bar.meaning));
     painter.setOpacity(1);
     if (bar.on_path) painter.fillRect(QRectF(box.left(), box.bottom() + 0.5, box.width(), std::min(kUnderline, space / 2)), theme().text);
     const QString name = name_in(painter.fontMetrics(), bar.name, box.width());
     if (name.isEmpty()) continue;
-    painter.setPen(bar.on_path ? theme().ink_on(theme().of(bar.meaning)) : theme().secondary);
+    painter.setPen(bar.on_path && !bar.is_gap ? theme().ink_on(theme().of(bar.meaning)) : theme().secondary);
     painter.drawText(box.adjusted(4, 0, -2, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
   }
 }

@@ -19,6 +19,7 @@ struct PathPicture {
     bool on_path = false;
     bool waits_for_data = false;
     bool made_to_fit = false;  // of a rank that an edit puts on time
+    bool is_gap = false;       // time on the path before the next bar of the row: it has no block
   };
   struct Row {
     QString name;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "app/text/qt_text.h"
@@ -44,19 +45,11 @@ QString name_of(const prof::CauseNode& node, const prof::Trace& trace) {
 
 QString row_name(const prof::Track& track, bool several_ranks) {
   const QString name = track.kind == prof::TrackKind::Api ? QObject::tr("CUDA API") : text(track.name);
-  return several_ranks && track.rank >= 0 ? QObject::tr("%1: %2").arg(track.rank).arg(name) : name;
+  return several_ranks && track.rank >= 0 ? QObject::tr("rank %1: %2").arg(track.rank).arg(name) : name;
 }
 
 using RowKey = std::pair<bool, uint32_t>;  // the host's above the GPU's
 using Rows = std::map<RowKey, PathPicture::Row>;
-
-// A collective is on the path with its transfer.
-bool on_path(const prof::CauseGraph& graph, const prof::CriticalPath& path, uint32_t node) {
-  bool transfers = false;
-  for (uint32_t e = graph.first_edge[prof::end_of(node)]; e < graph.first_edge[prof::end_of(node) + 1]; ++e)
-    transfers = transfers || (graph.edges[e].kind == prof::EdgeKind::Transfer && path.edge_ns[e] > 0);
-  return transfers || path.node_ns[node] > 0;
-}
 
 // A replay: its path, and the times at which its nodes are drawn.
 struct Replayed {
@@ -64,6 +57,29 @@ struct Replayed {
   std::vector<prof::TimeNs> times;
   std::set<int> on_time;  // ranks whose work is made to fit
 };
+
+struct Shown {
+  prof::TimeNs first, last;
+  // Nothing if the bar lies outside.
+  std::optional<std::pair<double, double>> us(prof::TimeNs begin, prof::TimeNs end) const {
+    if (end <= std::max(begin, first) || begin >= last) return std::nullopt;
+    return std::pair{std::max(0.0, static_cast<double>(begin - first) * 1e-3), static_cast<double>(std::min(end, last) - first) * 1e-3};
+  }
+};
+
+// The path also leads through times without a bar: the host is outside CUDA, a kernel waits for its launch.
+void add_gaps(Rows& rows, const prof::CauseGraph& graph, const prof::CriticalPath& path, const Shown& shown) {
+  for (const prof::PathPiece& piece : path.pieces) {
+    const prof::CauseEdge& edge = graph.edges[piece.edge];
+    if (edge.kind == prof::EdgeKind::Work || edge.kind == prof::EdgeKind::Transfer) continue;
+    const prof::CauseNode& node = graph.nodes[piece.to / 2];
+    const auto row = rows.find({!prof::runs_on_host(node.kind), node.row});
+    const auto us = shown.us(piece.begin, piece.end);
+    if (row == rows.end() || !us) continue;
+    const prof::PathCauseId cause = prof::cause_of_edge(graph, piece.to, edge);
+    row->second.bars.push_back({.begin = us->first, .end = us->second, .meaning = cause.meaning, .name = text(prof::path_cause_name(cause)), .on_path = true, .is_gap = true});
+  }
+}
 
 Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<uint32_t>& nodes, const Replayed& replayed, double length_us) {
   const prof::CauseGraph& graph = causes.graph;
@@ -77,23 +93,23 @@ Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std
   // The GPU shows where a step begins, unless it idles through most of it. A span that outlasts the step ends with it.
   prof::TimeRange shown = extent(false);
   if (shown.begin > shown.end || static_cast<double>(shown.length()) * 1e-3 < length_us / 2) shown = extent(true);
-  const prof::TimeNs first = shown.begin, last = first + static_cast<prof::TimeNs>(length_us * 1e3);
+  const Shown part{shown.begin, shown.begin + static_cast<prof::TimeNs>(length_us * 1e3)};
   // Meanwhile the host may be at another step.
   Rows rows;
   size_t bars = 0;
   const bool several = std::ranges::any_of(trace.tracks(), [](const prof::Track& track) { return track.rank > 0; });
   for (uint32_t node = 0; node < graph.nodes.size() && bars < kMostBars; ++node) {
     const prof::CauseNode& n = graph.nodes[node];
-    const prof::TimeNs begin = times[prof::start_of(node)], end = times[prof::end_of(node)];
-    if (n.kind == prof::NodeKind::Meeting || end <= std::max(begin, first) || begin >= last) continue;
+    const auto us = part.us(times[prof::start_of(node)], times[prof::end_of(node)]);
+    if (n.kind == prof::NodeKind::Meeting || !us) continue;
     ++bars;
     PathPicture::Row& row = rows[{!prof::runs_on_host(n.kind), n.row}];
     const prof::Track& track = trace.tracks()[n.track];
     if (row.name.isEmpty()) row.name = row_name(track, several);
-    const double from = std::max(0.0, static_cast<double>(begin - first) * 1e-3), to = static_cast<double>(std::min(end, last) - first) * 1e-3;
-    row.bars.push_back({from, to, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, on_path(graph, path, node),
+    row.bars.push_back({us->first, us->second, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, path.node_ns[node] > 0,
                         prof::cause_of_node(n).cause == prof::PathCause::WaitsForData, on_time.contains(n.rank)});
   }
+  add_gaps(rows, graph, path, part);
   return rows;
 }
 
@@ -157,7 +173,7 @@ std::vector<PathPicture> with_same_rows(const std::vector<Rows>& steps) {
 
 }  // namespace
 
-std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const prof::WhatIf& result) {
+std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const QString& name, const prof::WhatIf& result, bool example) {
   const std::vector<uint32_t> nodes = nodes_of_a_step(causes, result.measured_us.value);
   const Replayed measured = replayed_as_measured(causes.graph);
   std::vector<Rows> steps{rows_of(causes, trace, nodes, measured, result.measured_us.value)};
@@ -166,7 +182,9 @@ std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const pro
   pictures[0].title = QObject::tr("measured"), pictures[0].length_us = result.measured_us.value;
   pictures[0].note = QObject::tr("%1 a step").arg(step_time_text(result.measured_us.value));
   if (edits.empty()) return pictures;
-  pictures[1].title = QObject::tr("predicted: the same step with the edits");
+  pictures[1].title = (example ? QObject::tr("predicted, for example with “%1”") : QObject::tr("predicted, with “%1”")).arg(name), pictures[1].example = example;
+  for (const prof::Edit& edit : edits)
+    if (edit.kind == prof::EditKind::RankOnTime) pictures[1].title += QObject::tr(": rank %1 is drawn just fast enough").arg(edit.rank);
   pictures[1].note = QObject::tr("%1 a step, %2 less").arg(step_time_text(result.predicted_us.value), step_time_text(result.saves_us.value));
   pictures[1].length_us = result.predicted_us.value;
   return pictures;

@@ -123,7 +123,7 @@ void WhatIfPanel::build() {
   for (QSplitter* splitter : {rows, top, bottom}) splitter->setChildrenCollapsible(false);
   top->setStretchFactor(1, 1), bottom->setStretchFactor(0, 1);
   edits_pane_->setMinimumWidth(200), help_pane_->setMinimumWidth(280), parts_pane_->setMinimumWidth(240), proofs_->setMinimumWidth(240);  // the first layout may be narrow
-  top->setSizes({230, 800}), bottom->setSizes({390, 400, 260}), rows->setSizes({360, 300});
+  top->setSizes({230, 800}), bottom->setSizes({370, 400, 290}), rows->setSizes({360, 300});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->addWidget(rows);
@@ -146,7 +146,7 @@ QWidget* WhatIfPanel::buildEdits() {
   input_->setToolTip(tr("An edit is one of: %1").arg(QString::fromUtf8(prof::kEditForms)));
   input_->setAccessibleName(tr("New edit"));
   together_ = label(body, 12), why_not_ = label(body, 11);
-  prove_ = new QPushButton(tr("Prove it"), body);
+  prove_ = new QPushButton(tr("Check it"), body);
   prove_->setToolTip(tr("Trains with the choices now and with the choices that do the edits, in turn, and compares the measured step with the prediction."));
   clear_ = new QPushButton(tr("Clear"), body);
   auto* buttons = new QHBoxLayout;
@@ -271,10 +271,8 @@ std::optional<Example> example_of(const prof::StepCauses& causes, const prof::Tr
   if (most == remedies.end()) return std::nullopt;
   const std::vector<prof::Edit> edits = prof::parse_edits(most->edits);
   const prof::WhatIf then = prof::what_if(causes, trace, edits, 0);
-  std::vector<PathPicture> pictures = step_pictures(causes, trace, edits, then);
   const QString action = text(action_of(*most));
-  pictures.back().title = QObject::tr("for example with “%1”").arg(action);
-  pictures.back().example = true;
+  std::vector<PathPicture> pictures = step_pictures(causes, trace, edits, action, then, true);
   return Example{std::move(pictures), then, action};
 }
 
@@ -282,22 +280,33 @@ std::optional<Example> example_of(const prof::StepCauses& causes, const prof::Tr
 QString relation_of(const std::vector<Insight>& remedies, const std::string& edits) {
   const auto same = std::ranges::find_if(remedies, [&](const Insight& one) { return one.saves_us.known() && (edits.empty() ? one.saves_us.value > 0 : one.edits == edits); });
   const std::string relation = same == remedies.end() ? std::string() : relation_text(*same);
-  return relation.empty() ? QString() : (edits.empty() ? QObject::tr("The example saves %1: %2.") : QObject::tr("It saves %1: %2.")).arg(text(interval_text(same->saves_us)), text(relation));
+  return relation.empty() ? QString() : (edits.empty() ? QObject::tr("The example saves %1: %2.") : QObject::tr("It saves %1: %2.")).arg(text(prof::interval_text(same->saves_us)), text(relation));
 }
 
-bool made_to_fit(const PathPicture::Row& row) { return std::ranges::any_of(row.bars, &PathPicture::Bar::made_to_fit); }
-
-// The noise stands once, at the saving.
 QString change_of(const prof::WhatIf& then) {
   const double before = then.measured_us.value, after = then.predicted_us.value;
-  return after > 0 && after < before ? QObject::tr("%1, %2× faster").arg(step_time_text(after), fixed_text(before / after, 2)) : step_time_text(after);
+  const QString takes = text(prof::interval_text(then.predicted_us));
+  return after > 0 && after < before ? QObject::tr("%1, %2× faster").arg(takes, fixed_text(before / after, 2)) : takes;
 }
 
 // The predicted step, in one sentence.
 QString headline_of(const prof::WhatIf& result, const std::optional<Example>& example) {
-  const QString now = QObject::tr("A step takes %1").arg(step_time_text(result.measured_us.value));
+  const QString now = QObject::tr("A step takes %1").arg(text(prof::interval_text(result.measured_us)));
   if (!result.edits.empty()) return QObject::tr("%1. With the edits it would take %2").arg(now, change_of(result));
   return example ? QObject::tr("%1. For example, with “%2” it would take %3").arg(now, example->name, change_of(example->then)) : now;
+}
+
+// "56 % of it is “matrix product”"; empty without a path.
+QString most_of(const std::vector<prof::PathShare>& path, double step_us) {
+  return path.empty() || !(step_us > 0) ? QString() : QObject::tr("%1 % of it is “%2”").arg(100 * path.front().path_us / step_us, 0, 'f', 0).arg(text(path.front().name));
+}
+
+QString path_note_of(const prof::WhatIf& result, const std::optional<Example>& example) {
+  const prof::WhatIf& then = example ? example->then : result;
+  QStringList parts{most_of(result.path, result.measured_us.value), most_of(then.path_after, then.predicted_us.value)};
+  if (!parts[1].isEmpty()) parts[1].prepend(QObject::tr("in the predicted step, "));
+  parts.removeAll(QString());
+  return QObject::tr("Underlined: on the [critical path], which decides how long a step takes") + (parts.isEmpty() ? QString() : QStringLiteral(". ") + parts.join(QStringLiteral("; "))) + QStringLiteral(".");
 }
 
 }  // namespace
@@ -339,8 +348,8 @@ void WhatIfPanel::compute(const QStringList& edits) {
   const prof::StepCauses causes = causes_of(*run_);
   const prof::WhatIf result = prof::what_if(causes, run_->trace, parsed);
   const std::optional<Example> example = parsed.empty() ? example_of(causes, run_->trace, remedies_) : std::nullopt;
-  std::vector<PathPicture> pictures = example ? example->pictures : step_pictures(causes, run_->trace, parsed, result);
-  headline_ = headline_of(result, example);
+  std::vector<PathPicture> pictures = example ? example->pictures : step_pictures(causes, run_->trace, parsed, written, result);
+  headline_ = headline_of(result, example), path_note_ = path_note_of(result, example);
   relation_ = relation_of(remedies_, written.toStdString());
   view_->setPictures(std::move(pictures));
   result_ = result, edits_ = edits;
@@ -395,14 +404,10 @@ void WhatIfPanel::fill() {
     return;
   }
   const prof::WhatIf& r = *result_;
-  const auto cause = r.path.empty() ? QString() : text(r.path.front().name);
   const QString steps = r.whole_trace ? tr("the whole trace") : tr("median step of %1").arg(text(prof::which_steps(r.which)));
-  const double share = r.path.empty() || !(r.measured_us.value > 0) ? 0 : 100 * r.path.front().path_us / r.measured_us.value;
   QStringList notes;
   if (!relation_.isEmpty()) notes << relation_;
-  notes << tr("Underlined: on the [critical path], which decides how long a step takes. %1 % of it is “%2”.").arg(share, 0, 'f', 0).arg(cause);
-  const auto& pictures = view_->pictures();
-  if (!pictures.empty() && std::ranges::any_of(pictures.back().rows, made_to_fit)) notes.back() += tr(" A rank on time is drawn with work as short as it must be.");
+  notes << path_note_;
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("For %1 of a step, the records do not show what the GPU waits for.").arg(step_time_text(r.unexplained_us));
   for (const std::string& warning : r.warnings) notes << text(warning);
   body_->showResult(headline_ + QStringLiteral("."), notes.join('\n'));
@@ -436,7 +441,7 @@ void WhatIfPanel::fillEdits() {
 
 QString WhatIfPanel::whyNotProved() const {
   if (!result_ || edits_.isEmpty()) return tr("Add an edit first.");
-  if (!run_->hasChoices()) return tr("Only trainings of this program can be proved here.");
+  if (!run_->hasChoices()) return tr("Only trainings of this program can be checked here.");
   if (run_->elsewhere) return tr("The run was trained by another program.");
   if (training_) return tr("Stop the training first (Run › Stop).");
   try {

@@ -96,7 +96,7 @@ class WhatIfPanel : public QWidget {
   QLabel *together_ = nullptr, *help_note_ = nullptr, *parts_note_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *quote_ = nullptr;
   QPushButton *prove_ = nullptr, *clear_ = nullptr, *kind_button_ = nullptr;
   prof::GroupKind kind_ = prof::GroupKind::Cause;  // of the parts
-  QString headline_, relation_;
+  QString headline_, relation_, path_note_;
   ProofsPane* proofs_ = nullptr;
   ProvedPredictions proved_ = ProvedPredictions({}, {});
   TableModel help_model_, parts_model_;

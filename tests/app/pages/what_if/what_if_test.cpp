@@ -72,12 +72,12 @@ void WhatIfTest::anEditIsPredicted() {
   QVERIFY(shown.panel.result());
   QCOMPARE(shown.panel.view()->pictures().size(), 2u);  // the measured step and an example
   const PathPicture example = shown.panel.view()->pictures()[1];
-  QVERIFY(example.example && example.title.startsWith("for example with “") && example.length_us < shown.panel.view()->pictures()[0].length_us);
+  QVERIFY(example.example && example.title.startsWith("predicted, for example with “") && example.length_us < shown.panel.view()->pictures()[0].length_us);
   QCOMPARE(shown.panel.edits(), QStringList());
   const QString written = shown.panel.input()->placeholderText();  // its last edit names an op of this run
   QVERIFY2(written.endsWith(" /2") && shown.panel.addEdit(written), qPrintable(written));
   shown.panel.clearEdits();
-  QVERIFY2(shown.panel.headline().startsWith("A step takes ") && !shown.panel.headline().contains("±") && shown.panel.headline().contains(". For example, with “"), qPrintable(shown.panel.headline()));
+  QVERIFY2(shown.panel.headline().startsWith("A step takes ") && shown.panel.headline().count("±") == 2 && shown.panel.headline().contains(". For example, with “"), qPrintable(shown.panel.headline()));
   const double before = shown.panel.result()->measured_us.value;
   QVERIFY(shown.panel.addEdit("no sync; launch calls /2"));
   QCOMPARE(shown.panel.edits(), QStringList({"no sync", "launch calls /2"}));
@@ -130,11 +130,18 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
       for (const PathPicture::Bar& bar : row.bars) QVERIFY(bar.end <= panel.view()->pictures()[i].length_us + 0.01);
     }
   QCOMPARE(rows[1], rows[0]);
-  // A rank that is on time still has its work.
+  // A rank that is on time still has its work, and the title names it. The path has no holes, also where the host is outside CUDA.
   QVERIFY(panel.addEdit("rank 1 on time"));
+  QVERIFY2(panel.view()->pictures()[1].title.contains("“rank 1 on time”"), qPrintable(panel.view()->pictures()[1].title));
+  for (const PathPicture& picture : panel.view()->pictures()) {
+    double on_path = 0;
+    for (const PathPicture::Row& row : picture.rows)
+      for (const PathPicture::Bar& bar : row.bars) on_path += bar.on_path ? bar.end - bar.begin : 0;
+    QVERIFY2(on_path > 0.95 * picture.length_us, qPrintable(QString("%1: %2 of %3 µs").arg(picture.title).arg(on_path).arg(picture.length_us)));
+  }
   for (const PathPicture& picture : panel.view()->pictures())
     for (const PathPicture::Row& row : picture.rows) {
-      if (!row.name.startsWith("1: ")) continue;
+      if (!row.name.startsWith("rank 1: ")) continue;
       const auto works = std::ranges::any_of(row.bars, [](const PathPicture::Bar& bar) { return bar.meaning == prof::Meaning::Matrix && bar.end - bar.begin > 1; });
       QVERIFY2(works || !row.name.contains("stream 7"), qPrintable(picture.title + ": " + row.name));
     }
@@ -208,7 +215,7 @@ void WhatIfTest::whatWouldHelpMostIsTheAdvice() {
       return savings(found);
     };
     QTRY_VERIFY_WITH_TIMEOUT(cards().size() >= 2 && savings(panel.remedies()) == cards(), 10'000);  // the ranks are compared on another thread
-    QVERIFY2(panel.helpNote()->text().contains("± shows how much steps differ"), qPrintable(panel.helpNote()->text()));
+    QVERIFY2(panel.helpNote()->text().contains("± shows how much the steps of this run differ"), qPrintable(panel.helpNote()->text()));
   }
 }
 
@@ -241,7 +248,7 @@ void WhatIfTest::theErrorsOfProofsAreQuoted() {
   qputenv("WARPSIGHT_RUNS", runs().toUtf8());
   {
     const ShownWhatIf shown;
-    QVERIFY2(shown.panel.helpNote()->text().contains("in proofs on an NVIDIA H200"), qPrintable(shown.panel.helpNote()->text()));
+    QVERIFY2(shown.panel.helpNote()->text().contains("in checks on an NVIDIA H200"), qPrintable(shown.panel.helpNote()->text()));
     QVERIFY(shown.panel.proofs()->kinds().rowCount() >= 4);
   }
   Proof proof;
@@ -250,7 +257,7 @@ void WhatIfTest::theErrorsOfProofsAreQuoted() {
   ShownWhatIf shown;
   QVERIFY(shown.panel.addEdit("no sync"));
   const double off_us = 0.03 * shown.panel.result()->predicted_us.value;
-  const QString doubt = QString("such predicted steps were off by 3.0 % at the median, here %1 (1 proof on this machine).").arg(QString::fromStdString(time_text(off_us)));
+  const QString doubt = QString("such predicted steps were off by 3.0 % at the median, here %1 (1 check on this machine).").arg(QString::fromStdString(time_text(off_us)));
   QVERIFY2(shown.panel.quoteLabel()->text().startsWith("Saves ") && shown.panel.quoteLabel()->text().endsWith(doubt), qPrintable(shown.panel.quoteLabel()->text()));
   QCOMPARE(shown.panel.proofs()->kinds().rowCount(), 1);
   const Plot* plot = shown.panel.proofs()->plot();
@@ -281,7 +288,7 @@ void WhatIfTest::aTrainingOnTheCpuIsProved() {
   QCOMPARE(kept[0].rounds, 3);
   QCOMPARE(kept[0].edits, std::string("no sync"));
   QVERIFY(kept[0].after_us.value > 0 && kept[0].predicted_us.value > 0);
-  QVERIFY(shown.panel.quoteLabel()->text().contains("1 proof on this machine"));
+  QVERIFY(shown.panel.quoteLabel()->text().contains("1 check on this machine"));
 }
 
 void WhatIfTest::theWindowHasThePage() {

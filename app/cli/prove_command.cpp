@@ -44,7 +44,7 @@ int prove(const ProveArguments& a) {
   } else {
     print_table(app::to_text(proof));
     const std::vector<app::Proof> kept = app::kept_proofs(app::proofs_file());
-    std::printf("%s on this machine: %s\n", kept.size() == 1 ? "1 proof" : (std::to_string(kept.size()) + " proofs").c_str(), app::errors_text(app::errors_of(kept)).c_str());
+    std::printf("%s on this machine: %s\n", kept.size() == 1 ? "1 check" : (std::to_string(kept.size()) + " checks").c_str(), app::errors_text(app::errors_of(kept)).c_str());
   }
   return kDone;
 }
@@ -53,7 +53,7 @@ int prove(const ProveArguments& a) {
 
 Run add_prove(CLI::App& program) {
   auto arguments = std::make_shared<ProveArguments>();
-  CLI::App& command = *program.add_subcommand("prove", "carry a prediction out: predicted beside measured, kept for this machine");
+  CLI::App& command = *program.add_subcommand("prove", "check a prediction: train both ways, predicted beside measured, kept for this machine");
   arguments->spec.add_to(command);
   command.add_option("--edits", arguments->edits, "no sync, no allocator calls, one graph launch, copies pinned; separated by semicolons; of a program: what you expect of the switches")->type_name("EDITS");
   command.add_option("--switch", arguments->switches, "switches of a PyTorch program: " + switch_names() + "; separated by semicolons")->type_name("SWITCHES");

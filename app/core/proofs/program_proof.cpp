@@ -50,7 +50,7 @@ void check_switched(const prof::RunData& run, const ProgramProof& asked) {
   const std::string changed = run.summary.said("program_switched");
   for (const std::string& part : parts_of(asked.switches))
     if (const std::string name(switch_of(part).name); !(changed.starts_with(name + ":") || changed.find("; " + name + ":") != changed.npos))
-      throw Failure("The program has nothing that " + name + " changes, so there is nothing to prove.");
+      throw Failure("The program has nothing that " + name + " changes, so there is nothing to check.");
 }
 
 prof::RunData recorded(const ProgramProof& asked, bool switched) {

@@ -87,7 +87,7 @@ ChosenEdits choices_of(const RunSpec& before, const std::vector<prof::Edit>& edi
   ChosenEdits chosen{before, {}, {}};
   for (const prof::Edit& edit : edits) {
     const EditChoice* choice = choice_of(edit);
-    if (!choice) return {before, {}, "\"" + edit.text + "\" is no choice of a training, so it cannot be proved."};
+    if (!choice) return {before, {}, "\"" + edit.text + "\" is no choice of a training, so it cannot be checked."};
     set_field(chosen.spec, choice->key, choice->value);
     if (edit.kind == prof::EditKind::OneGraph) chosen.spec.exec.graph_steps = 1;
   }
@@ -163,7 +163,7 @@ void keep(const Proof& proof, const fs::path& file) {
   fs::create_directories(file.parent_path());
   std::ofstream out(file, std::ios::app);
   out << json_of(proof).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  if (!out.flush()) throw Failure(file.string() + " cannot be written, so the proof is not kept. Check that the disk has space and the folder is yours.");
+  if (!out.flush()) throw Failure(file.string() + " cannot be written, so the check is not kept. Check that the disk has space and the folder is yours.");
 }
 
 std::vector<Proof> kept_proofs(const fs::path& file) {

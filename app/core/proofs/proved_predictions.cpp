@@ -7,6 +7,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/text.h"
+#include "profiling/causes/what_if.h"
 
 namespace ws::app {
 namespace {
@@ -17,7 +18,7 @@ std::vector<Proof> of_kind(const std::vector<Proof>& proofs, const std::string& 
   return such;
 }
 
-std::string count_of(size_t proofs) { return std::to_string(proofs) + (proofs == 1 ? " proof" : " proofs"); }
+std::string count_of(size_t proofs) { return std::to_string(proofs) + (proofs == 1 ? " check" : " checks"); }
 
 // "on an NVIDIA H200"
 std::string on_device(const std::vector<Proof>& proofs) {
@@ -90,8 +91,8 @@ std::string ProvedPredictions::quote(const std::string& kind, double step_us) co
     return "such predicted steps were " + off_text(such, step_us) + " (" + count_of(such.size()) + " on this machine)";
   if (const std::vector<Proof> such = of_kind(shipped_, kind); !such.empty())
     return "such predicted steps were " + off_text(such, step_us) + " (" + count_of(such.size()) + " " + on_device(such) + ", none on this machine)";
-  if (proofs().empty()) return "no prediction has been proved yet";
-  return "such predictions are not proved yet; others were " + off_text(proofs(), step_us) + " (" + count_of(proofs().size()) + " " + where() + ")";
+  if (proofs().empty()) return "no prediction has been checked yet";
+  return "such predictions are not checked yet; others were " + off_text(proofs(), step_us) + " (" + count_of(proofs().size()) + " " + where() + ")";
 }
 
 std::string ProvedPredictions::quote(const Interval& saves_us, double step_us, const std::string& kind) const {
@@ -101,36 +102,30 @@ std::string ProvedPredictions::quote(const Interval& saves_us, double step_us, c
 }
 
 std::string ProvedPredictions::quote(const std::set<std::string>& kinds) const {
-  if (proofs().empty()) return "no prediction has been proved yet";
+  if (proofs().empty()) return "no prediction has been checked yet";
   std::string parts, missing;
   std::set<std::string> not_proved = kinds;
   for (const auto& [kind, errors] : by_kind())
     if (not_proved.erase(kind) > 0) parts += (parts.empty() ? "" : ", ") + percent(errors.median) + " (" + kind + ")";
-  const std::string in_proofs = any_here() ? " in proofs on this machine" : " in proofs " + on_device(shipped_);
-  if (parts.empty()) return "such predictions are not proved yet; others were typically off by " + percent(errors_of(proofs()).median) + in_proofs;
-  for (const std::string& kind : not_proved) missing += (missing.empty() ? "; not proved yet: " : ", ") + kind;
-  return "predicted steps were typically off by " + parts + in_proofs + missing;
+  const std::string in_checks = any_here() ? " in checks on this machine" : " in checks " + on_device(shipped_);
+  if (parts.empty()) return "such predictions are not checked yet; others were typically off by " + percent(errors_of(proofs()).median) + in_checks;
+  for (const std::string& kind : not_proved) missing += (missing.empty() ? "; not checked yet: " : ", ") + kind;
+  return "predicted steps were typically off by " + parts + in_checks + missing;
 }
 
 std::string with_noise(bool noise, std::string quote) {
-  if (noise) return "± shows how much steps differ; " + quote;
+  if (noise) return "± shows how much the steps of this run differ. It leaves out the error of the prediction: " + quote;
   quote[0] = static_cast<char>(std::toupper(quote[0]));
   return quote;
 }
 
 ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }
 
-std::string interval_text(const Interval& us) {
-  const double unit = us.value >= 1000 ? 1e3 : 1;
-  const int decimals = us.value / unit < 10 ? 2 : us.value / unit < 1000 ? 1 : 0;
-  return fixed(us.value / unit, decimals) + (us.half_width > 0 ? " ± " + fixed(us.half_width / unit, decimals) : "") + (unit > 1 ? " ms" : " µs");
-}
-
 std::string saving_text(const Interval& us) {
   const double most = us.value + us.half_width;
   if (!(most > 0)) return "saves nothing";
-  if (us.value < us.half_width) return "saves less than " + interval_text({most, 0}) + " a step";  // the interval holds 0
-  return "saves " + interval_text(us) + " a step";
+  if (us.value < us.half_width) return "saves less than " + prof::interval_text({most, 0}) + " a step";  // the interval holds 0
+  return "saves " + prof::interval_text(us) + " a step";
 }
 
 }  // namespace ws::app

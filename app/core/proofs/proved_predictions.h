@@ -32,22 +32,21 @@ class ProvedPredictions {
   bool any_here() const { return !here_.empty(); }
   std::string where() const;  // "on this machine", "on an NVIDIA H200, none on this machine"
   std::vector<ProvedKind> by_kind() const;  // the most proofs first
-  // "such predicted steps were off by 6.0 % at the median, here 24.0 µs (14 proofs on this machine)". `kind`: as of kind_of_edits().
+  // "such predicted steps were off by 6.0 % at the median, here 24.0 µs (14 checks on this machine)". `kind`: as of kind_of_edits().
   // `step_us`: the predicted step; 0: none.
   std::string quote(const std::string& kind, double step_us) const;
-  // The whole doubt in a prediction, after what it saves: "Saves 120.0 ± 9.0 µs a step. ± shows …; such predicted steps were off by …."
+  // The whole doubt in a prediction, after what it saves: "Saves 120.0 ± 9.0 µs a step. ± shows …: such predicted steps were off by …."
   std::string quote(const Interval& saves_us, double step_us, const std::string& kind) const;
-  // Several kinds at once: "predicted steps were off by 1.4 % (no sync, 8 proofs), 26.8 % (one graph launch, 1 proof) at the median
-  // on this machine; not proved yet: choices". All kinds together if none of these is proved.
+  // Several kinds at once: "predicted steps were off by 1.4 % (no sync), 26.8 % (one graph launch) in checks on this machine; not
+  // checked yet: choices". All kinds together if none of these is checked.
   std::string quote(const std::set<std::string>& kinds) const;
 
  private:
   std::vector<Proof> here_, shipped_;
 };
-std::string with_noise(bool noise, std::string quote);  // "± shows how much steps differ; " before it, if there is a ±
+std::string with_noise(bool noise, std::string quote);  // before it what ± shows and what it leaves out, if there is a ±
 ProvedPredictions proved_predictions();  // reads the proofs that are kept and those that ship
 
-std::string interval_text(const Interval& us);  // "12.3 ± 3.0 µs", "4.17 ± 1.00 ms"
 // "saves 12.3 ± 3.0 µs a step", "saves less than 15.3 µs a step" if it may be nothing.
 std::string saving_text(const Interval& us);
 

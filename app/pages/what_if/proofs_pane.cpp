@@ -22,7 +22,7 @@ Table kinds_table(const ProvedPredictions& proved) {
   Table table;
   using Kind = Table::Kind;
   table.columns = {{.key = "edits", .name = "edits", .kind = Kind::Text, .tip = "what was predicted"},
-                   {.key = "proofs", .name = "proofs", .kind = Kind::Count},
+                   {.key = "proofs", .name = "checks", .kind = Kind::Count},
                    {.key = "median", .name = "median", .unit = "%", .kind = Kind::Percent, .tip = "half of the predictions were off by less, as a share of the measured step"},
                    {.key = "worst", .name = "worst", .unit = "%", .kind = Kind::Percent}};
   for (const ProvedKind& one : proved.by_kind())
@@ -32,7 +32,7 @@ Table kinds_table(const ProvedPredictions& proved) {
 
 }  // namespace
 
-ProofsPane::ProofsPane(QWidget* parent) : Pane(tr("Proofs"), parent) {
+ProofsPane::ProofsPane(QWidget* parent) : Pane(tr("Checked predictions"), parent) {
   legend()->hide();
   auto* body = new QWidget(this);
   plot_ = new Plot(body);
@@ -62,13 +62,13 @@ void ProofsPane::addNote(QLabel* note) {
 
 void ProofsPane::setProofs(const ProvedPredictions& proved) {
   proofs_ = proved.proofs();
-  setTitle(tr("Proofs"), proofs_.empty() ? QString() : tr("%1 · how far predictions were off").arg(proofs_.size()), QString::number(proofs_.size()));
+  setTitle(tr("Checked predictions"), proofs_.empty() ? QString() : tr("%1 · how far they were off").arg(proofs_.size()), QString::number(proofs_.size()));
   errors_->setText(tr("%1. %2.").arg(with_capital(text(errors_text(errors_of(proofs_)))), with_capital(text(proved.where()))));
   errors_->setVisible(!proofs_.empty());
   table_->setVisible(!proofs_.empty());
   model_.setTable(kinds_table(proved));
   fitTable();
-  plot_->setEmptyText(proofs_.empty() ? tr("No prediction has been proved yet. Add an edit, such as “no sync”, then press “Prove it”.") : QString());
+  plot_->setEmptyText(proofs_.empty() ? tr("No prediction has been checked yet. Add an edit, such as “no sync”, then press “Check it”.") : QString());
   draw();
 }
 

@@ -146,19 +146,19 @@ TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
   const std::vector<Proof> here{made_proof("no sync", 104, 100), made_proof("no sync", 92, 100), made_proof("no sync loss", 97, 100), made_proof("no sync; fc1 /2", 150, 100)};
   const std::vector<Proof> shipped{made_proof("one graph launch", 103, 100, "NVIDIA H200"), made_proof("no sync", 200, 100, "NVIDIA H200")};
   const ProvedPredictions proved(here, shipped);
-  EXPECT_EQ(proved.quote("no sync", 1000), "such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 proofs on this machine)");
-  EXPECT_EQ(proved.quote("several edits", 0), "such predicted steps were off by 50.0 % at the median (1 proof on this machine)");
-  EXPECT_EQ(proved.quote("one graph launch", 0), "such predicted steps were off by 3.0 % at the median (1 proof on an NVIDIA H200, none on this machine)");
-  EXPECT_EQ(proved.quote({120, 9}, 1000, "no sync"), "Saves 120.0 ± 9.0 µs a step. ± shows how much steps differ; " + proved.quote("no sync", 1000) + ".");
-  EXPECT_EQ(proved.quote({120, 0}, 1000, "no sync"), "Saves 120.0 µs a step. Such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 proofs on this machine).");
-  EXPECT_EQ(proved.quote("NAME /N", 0), "such predictions are not proved yet; others were off by 6.0 % at the median (4 proofs on this machine)");
+  EXPECT_EQ(proved.quote("no sync", 1000), "such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 checks on this machine)");
+  EXPECT_EQ(proved.quote("several edits", 0), "such predicted steps were off by 50.0 % at the median (1 check on this machine)");
+  EXPECT_EQ(proved.quote("one graph launch", 0), "such predicted steps were off by 3.0 % at the median (1 check on an NVIDIA H200, none on this machine)");
+  EXPECT_EQ(proved.quote({120, 9}, 1000, "no sync"), "Saves 120.0 ± 9.0 µs a step. ± shows how much the steps of this run differ. It leaves out the error of the prediction: " + proved.quote("no sync", 1000) + ".");
+  EXPECT_EQ(proved.quote({120, 0}, 1000, "no sync"), "Saves 120.0 µs a step. Such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 checks on this machine).");
+  EXPECT_EQ(proved.quote("NAME /N", 0), "such predictions are not checked yet; others were off by 6.0 % at the median (4 checks on this machine)");
   const ProvedPredictions none_here({}, shipped);
   EXPECT_EQ(none_here.where(), "on an NVIDIA H200, none on this machine");
   EXPECT_EQ(none_here.proofs().size(), 2u);
-  EXPECT_EQ(proved.quote(std::set<std::string>{"no sync", "several edits"}), "predicted steps were typically off by 4.0 % (no sync), 50.0 % (several edits) in proofs on this machine");
-  EXPECT_THAT(proved.quote(std::set<std::string>{"no sync", "fusion pointwise"}), testing::EndsWith("on this machine; not proved yet: fusion pointwise"));
-  EXPECT_EQ(ProvedPredictions({}, {}).quote("no sync", 1000), "no prediction has been proved yet");
-  EXPECT_EQ(ProvedPredictions({}, {}).quote(std::set<std::string>{"no sync"}), "no prediction has been proved yet");
+  EXPECT_EQ(proved.quote(std::set<std::string>{"no sync", "several edits"}), "predicted steps were typically off by 4.0 % (no sync), 50.0 % (several edits) in checks on this machine");
+  EXPECT_THAT(proved.quote(std::set<std::string>{"no sync", "fusion pointwise"}), testing::EndsWith("on this machine; not checked yet: fusion pointwise"));
+  EXPECT_EQ(ProvedPredictions({}, {}).quote("no sync", 1000), "no prediction has been checked yet");
+  EXPECT_EQ(ProvedPredictions({}, {}).quote(std::set<std::string>{"no sync"}), "no prediction has been checked yet");
   const std::vector<ProvedKind> kinds = proved.by_kind();
   ASSERT_EQ(kinds.size(), 2u);
   EXPECT_EQ(kinds[0].kind, "no sync");
@@ -187,7 +187,7 @@ TEST(ProvedPredictions, ThoseThatShipAreTheMeasuredOnes) {
 TEST(ProvedPredictions, ASavingHasItsNoise) {
   EXPECT_EQ(saving_text({12.34, 3}), "saves 12.3 ± 3.0 µs a step");
   EXPECT_EQ(saving_text({1.5, 0}), "saves 1.50 µs a step");
-  EXPECT_EQ(saving_text({17'270, 998}), "saves 17.3 ± 1.0 ms a step");
+  EXPECT_EQ(saving_text({17'270, 998}), "saves 17.27 ± 1.00 ms a step");
   EXPECT_EQ(saving_text({0.5, 2}), "saves less than 2.50 µs a step");
   EXPECT_EQ(saving_text({0, 0}), "saves nothing");
 }
@@ -207,7 +207,7 @@ TEST(PredictedSavings, AreMadeFromTheEditsOfTheAdvice) {
   EXPECT_EQ(predictions_note({Insight{.rule = "memory grows"}}), "") << "nothing is predicted";
   const std::string note = predictions_note(found);
   EXPECT_EQ(note.find("off by"), note.rfind("off by")) << note;
-  EXPECT_THAT(note, HasSubstr(" proof"));
+  EXPECT_THAT(note, HasSubstr(" check"));
 }
 
 TEST(Proof, AProofThatIsNoChoiceIsRefusedBeforeItTrains) {

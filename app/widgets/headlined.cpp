@@ -42,6 +42,7 @@ void Headlined::setPicture(QWidget* picture) {
 }
 
 QString Headlined::headline() const { return headline_->text(); }
+QString Headlined::notes() const { return notes_->words(); }
 
 void Headlined::showResult(const QString& headline, const QString& notes) {
   headline_->setText(headline);

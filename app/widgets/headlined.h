@@ -14,6 +14,7 @@ class Headlined : public QWidget {
   explicit Headlined(QWidget* parent = nullptr);
   void setPicture(QWidget* picture);
   QString headline() const;
+  QString notes() const;
   void showResult(const QString& headline, const QString& notes);  // notes: words in brackets are underlined
   void showReason(const QString& why_empty);  // hides the rest
 

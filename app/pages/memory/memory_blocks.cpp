@@ -275,6 +275,15 @@ void add_steps(MemoryMap& map, const prof::Trace& trace, int64_t from, int64_t l
   for (int64_t step = from; step <= last; ++step)
     if (const prof::Span* span = span_of_step(trace, step - 1))
       map.sections.push_back({static_cast<double>(span->start), QString("step %1").arg(step - 1)});
+  map.by_step = !map.sections.empty();
+}
+
+// Events of another program have no step: its own marks have.
+void add_marked_steps(MemoryMap& map, const prof::Trace& trace) {
+  constexpr uint64_t kMost = 40;  // more have no width
+  const prof::Span *first = prof::step_at(trace, static_cast<prof::TimeNs>(map.x_begin)), *last = prof::step_at(trace, static_cast<prof::TimeNs>(map.x_end));
+  if (first && last && first->step > 0 && last->step > first->step && last->step - first->step < kMost)
+    add_steps(map, trace, static_cast<int64_t>(first->step), static_cast<int64_t>(last->step));
 }
 
 void add_times(MemoryMap& map) {
@@ -315,7 +324,8 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source) {
   }
   for (auto& [address, block] : open) block.x1 = map.x_end, map.blocks.push_back(std::move(block));
   map.steps = last_step > 0 ? steps : 0;
-  last_step > 0 ? add_steps(map, trace, from_step, last_step) : add_times(map);
+  last_step > 0 ? add_steps(map, trace, from_step, last_step) : add_marked_steps(map, trace);
+  if (last_step == 0 && !map.by_step) add_times(map);
   fold_addresses(map);
   add_use(map);
   return map;
@@ -349,6 +359,16 @@ std::vector<MemoryPart> kept_parts(const Plan& plan) {
   std::vector<MemoryPart> parts{weights, state};
   std::erase_if(parts, [](const MemoryPart& part) { return part.bytes == 0; });
   return parts;
+}
+
+std::vector<uint64_t> peaks_of_steps(const MemoryMap& map) {
+  std::vector<uint64_t> peaks(map.by_step ? map.sections.size() : 0);
+  size_t step = 0;
+  for (const UsePoint& point : map.use) {
+    while (step + 1 < peaks.size() && point.x >= map.sections[step + 1].first) ++step;
+    if (step < peaks.size() && point.x >= map.sections[step].first) peaks[step] = std::max(peaks[step], point.used);
+  }
+  return peaks;
 }
 
 uint64_t used_at(const MemoryMap& map, double x) {

@@ -52,6 +52,7 @@ struct MemoryMap {
   std::vector<MapBlock> blocks;
   std::vector<UsePoint> use;                         // values hold until the next point
   std::vector<std::pair<double, QString>> sections;  // phases (by op), steps or times (by time)
+  bool by_step = false;                              // the sections are steps
   std::vector<MapLayer> layers;                      // by op: below the curve of use
   int64_t steps = 0;                                 // number of newest steps shown; 0: everything that is there
   std::vector<uint64_t> seams;                       // where the addresses between segments are cut out
@@ -77,6 +78,7 @@ struct MemoryPart {
 std::vector<MemoryPart> parts_at_peak(const MemoryMap& map);
 // What the plan keeps from step to step, outside of the map: weights and the state of the optimizer.
 std::vector<MemoryPart> kept_parts(const Plan& plan);
+std::vector<uint64_t> peaks_of_steps(const MemoryMap& map);  // the most in use in each section that is a step
 uint64_t used_at(const MemoryMap& map, double x);
 
 }  // namespace ws::app

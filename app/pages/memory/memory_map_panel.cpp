@@ -23,17 +23,6 @@ namespace {
 constexpr int kMapRefreshMs = 1000;
 constexpr int64_t kStepsShown = 2;
 
-Figure bytes_figure(const QString& name, const QString& text, const QString& note = {}) {
-  const auto space = text.lastIndexOf(' ');
-  return {name, text.left(space), text.mid(space + 1) + note};
-}
-
-// The figures and the axis of what is in use have the unit of the peak.
-struct PeakUnit {
-  ByteUnit unit;
-  QString operator()(uint64_t bytes) const { return bytes_in(static_cast<double>(bytes), unit); }
-};
-
 QString entry(const QColor& colour, const QString& name, const QString& mark = QStringLiteral("■")) {
   return QString("<span style='color:%1'>%2</span> %3").arg(colour.name(), mark, name);
 }
@@ -51,7 +40,7 @@ QString map_legend(const MemoryMap& map, bool recorded) {
     if (std::ranges::find(map.blocks, content, &MapBlock::content) != map.blocks.end())
       parts << entry(theme().of(meaning_of(content)), content_name(content, recorded));
   parts << entry(theme().quiet, QObject::tr("free"), QStringLiteral("▨"));
-  if (!map.seams.empty()) parts << entry(theme().worse, QObject::tr("addresses left out"), QStringLiteral("– –"));
+  if (!map.seams.empty()) parts << entry(theme().quiet, QObject::tr("addresses left out"), QStringLiteral("– –"));
   return parts.join("&nbsp;&nbsp; ");
 }
 
@@ -78,6 +67,34 @@ QString reserve_text(uint64_t reserved, uint64_t peak) {
       .arg(bytes_text(static_cast<double>(reserved)), bytes_text(static_cast<double>(reserved - peak)));
 }
 
+// "From the driver: 5.00 MiB, at most 8.00 MiB. 4.00 MiB of it is unused: 2.00 MiB beside live blocks, 2.00 MiB in empty segments."
+QString gap_text(const prof::MemoryGap& gap) {
+  const auto text = [](uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  QString said = gap.most_taken > gap.taken ? QObject::tr("From the driver: %1, at most %2.").arg(text(gap.taken), text(gap.most_taken))
+                                            : QObject::tr("From the driver: %1.").arg(text(gap.taken));
+  if (gap.beside + gap.empty > 0)
+    said += ' ' + QObject::tr("%1 of it is unused: %2 beside live blocks, %3 in empty segments.").arg(text(gap.beside + gap.empty), text(gap.beside), text(gap.empty));
+  return said;
+}
+
+// "The peak of a step grows from 230.1 MiB to 545.2 MiB." Empty if it does not.
+QString growth_text(const MemoryMap& map) {
+  constexpr size_t kFewest = 4;
+  constexpr double kGrows = 1.25, kFalls = 0.9;
+  const std::vector<uint64_t> peaks = peaks_of_steps(map);
+  if (peaks.size() < kFewest) return {};
+  const auto falls = [](uint64_t before, uint64_t after) { return static_cast<double>(after) < kFalls * static_cast<double>(before); };
+  const auto first = static_cast<double>(peaks.front()), last = static_cast<double>(peaks.back());
+  if (last < kGrows * first || std::ranges::adjacent_find(peaks, falls) != peaks.end()) return {};
+  return QObject::tr("The peak of a step grows from %1 to %2.").arg(bytes_text(first), bytes_text(last));
+}
+
+// The plan of each rank is the same.
+QString ranks_text(const Run& run) {
+  const int ranks = rank_count(run);
+  return ranks > 1 ? QObject::tr("On each of %1 ranks; together at most %2.").arg(ranks).arg(bytes_text(run.peakBytes())) : QString();
+}
+
 Table calls_table(const Run* run) {
   const Table all = run ? prof::allocator_rows(run->trace, run->allocator_calls, run->stepsMade()) : prof::allocator_rows({}, {}, 0);
   Table table = with_columns(all, {"name", "calls", "calls_a_step", "us_a_step", "us_a_call", "bytes"});
@@ -91,7 +108,6 @@ MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
     : QWidget(parent),
       focus_(focus),
       finding_(new Headlined(this)),
-      figures_(new FigureStrip(finding_)),
       plan_(new PlanPanel(focus, this)),
       pane_(new Pane(tr("Memory map"), this)),
       view_(new MemoryMapView(this)),
@@ -126,19 +142,17 @@ MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(5);
-  finding_->setPicture(figures_);
   finding_->setContentsMargins(0, 8, 0, 0);
   finding_->setBackgroundRole(QPalette::Base);
   finding_->setAutoFillBackground(true);
+  finding_->setPicture(columns);
   column->addWidget(finding_);
-  column->addWidget(columns, 1);
   connect(view_, &MemoryMapView::blockChosen, this, &MemoryMapPanel::chooseBlock);
-  connect(view_, &MemoryMapView::cursorMoved, this, &MemoryMapPanel::showFigures);
   connect(view_, &MemoryMapView::foldWanted, this, [this](const QString& block, bool folded) {
     if (run_) run_->setFolded(block.toStdString(), folded);
   });
   connect(plan_, &PlanPanel::opChosen, this, [this](int op) {
-    if (view_->map().by_op) view_->setCursorX(op + 0.5), showFigures();
+    if (view_->map().by_op) view_->setCursorX(op + 0.5);
   });
   refresh_.setInterval(kMapRefreshMs);
   connect(&refresh_, &QTimer::timeout, this, [this] {
@@ -256,6 +270,7 @@ void MemoryMapPanel::showEvent(QShowEvent* event) {
 
 void MemoryMapPanel::showLegend() { phases_->setText(map_legend(view_->map(), isRecorded())); }
 QString MemoryMapPanel::headline() const { return finding_->headline(); }
+QString MemoryMapPanel::notes() const { return finding_->notes(); }
 
 bool MemoryMapPanel::isRecorded() const { return run_ && !run_->hasChoices(); }
 void MemoryMapPanel::setSource(Source source) { source_ = source; refresh(); }
@@ -332,7 +347,7 @@ void MemoryMapPanel::refresh() {
   showLegend();
   refreshBelow();
   if (cursor && was_by_op == view_->map().by_op && was_by_op) view_->setCursorX(*cursor);
-  showFigures();
+  showFinding();
 }
 
 // A long history is looked through once, when the run has ended.
@@ -386,23 +401,6 @@ void MemoryMapPanel::refreshBelow() {
   below_map_->setVisible(!nothing);
 }
 
-// The peak of the live blocks, what was taken from the driver for them, and what lies between the two.
-void MemoryMapPanel::addPeaks(std::vector<Figure>& figures) const {
-  const PeakUnit text{byte_unit(static_cast<double>(view_->map().peak))};
-  const QString allocator = run_->plan ? QString() : tr(" of %1").arg(QString::fromStdString(held_.allocator));
-  const QString of = isRecorded() ? tr("%1, made while recording").arg(allocator) : allocator;
-  figures.push_back(bytes_figure(tr("peak of live blocks"), text(held_.peak), of));
-  if (const double all = isRecorded() ? prof::most_device_memory(run_->trace) : 0; all > 0)
-    figures.push_back(bytes_figure(tr("in use on the GPU"), bytes_text(all), tr(", at most")));
-  const prof::MemoryGap& gap = held_.gap;
-  if (!gap.known()) return;
-  figures.push_back(bytes_figure(tr("taken from the driver then"), text(gap.taken),
-                                 gap.most_taken > gap.taken ? tr(", at most %1").arg(text(gap.most_taken)) : tr(", its peak")));
-  if (gap.beside + gap.empty == 0) return;
-  figures.push_back(bytes_figure(tr("taken, but unused"), text(gap.beside + gap.empty),
-                                 tr(": %1 beside live blocks, %2 in empty segments").arg(text(gap.beside), text(gap.empty))));
-}
-
 std::vector<MemoryPart> MemoryMapPanel::parts() const {
   std::vector<MemoryPart> parts;
   if (!held_.phases.empty() && isRecorded())
@@ -435,7 +433,10 @@ void MemoryMapPanel::showFinding() {
   } else if (const auto at = known ? held_.peak_time : static_cast<prof::TimeNs>(map.peak_x); run_ && begun(at))
     when = tr("at the peak, in step %1").arg(count_text(static_cast<int64_t>(run_->stepAt(at))));
   const QString shares = shares_text(parts(), peak), kept = run_ && run_->plan ? sizes_text(kept_parts(run_->plan->plan)) : QString();
-  notes << reserve_text(known ? held_.gap.most_taken : map.reserved, peak);
+  notes << (known && held_.gap.known() ? gap_text(held_.gap) : reserve_text(map.reserved, peak));
+  if (known && map.peak < peak) notes << tr("In the part that is shown: at most %1.").arg(bytes_text(static_cast<double>(map.peak)));
+  if (map.by_op && run_) notes << ranks_text(*run_);
+  notes << growth_text(map);
   if (const double times = static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)); map.by_op && times >= 1.05)
     notes << tr("Blocks share places: without that, a step needs %1.").arg(bytes_text(static_cast<double>(map.sum_bytes)));
   if (map.by_op && map.allocations == 0) notes << tr("A step calls no allocator.");
@@ -444,34 +445,10 @@ void MemoryMapPanel::showFinding() {
   else if (known && isRecorded()) notes << tr("Blocks from before the recording, such as weights, are not counted.");
   notes.removeAll(QString());
   if (notes.isEmpty()) notes << tr("Hatched in the map: free addresses.");  // the line keeps its height
-  finding_->showResult(bytes_text(static_cast<double>(peak)) + ' ' + when + (shares.isEmpty() ? QString() : ": " + shares) +
+  const QString whose = known && !(run_ && run_->plan) ? tr(" of %1").arg(QString::fromStdString(held_.allocator)) : QString();
+  finding_->showResult(bytes_text(static_cast<double>(peak)) + whose + ' ' + when + (shares.isEmpty() ? QString() : ": " + shares) +
                            (kept.isEmpty() ? QString() : tr(". Beside it: %1").arg(kept)),
                        notes.join(' '));
-}
-
-void MemoryMapPanel::showFigures() {
-  const MemoryMap& map = view_->map();
-  showFinding();
-  if (map.empty())
-    return figures_->setFigures({{tr("memory"), QStringLiteral("—"), isRecorded() ? tr("no allocation recorded") : tr("nothing placed")}});
-  std::vector<Figure> figures;
-  const PeakUnit text{byte_unit(static_cast<double>(map.peak))};
-  const int ranks = run_ && map.by_op ? rank_count(*run_) : 1;  // the plan of each rank is the same
-  const bool known = !map.by_op && held_.peak > 0;
-  if (known) addPeaks(figures);
-  if (!known || map.peak < held_.peak)
-    figures.push_back(bytes_figure(known ? tr("peak used, in the part shown") : tr("peak used in a step"), text(map.peak), {}));
-  if (map.reserved && !(known && held_.gap.known()))
-    figures.push_back(bytes_figure(ranks > 1 ? tr("reserved on each of %1 ranks").arg(ranks) : tr("reserved"), text(map.reserved), map.by_op ? tr(", one block") : QString()));
-  for (const MemoryPart& part : parts())
-    figures.push_back(bytes_figure(part.name, bytes_text(static_cast<double>(part.bytes)), tr(" at the peak")));
-  if (run_ && run_->plan)
-    for (const MemoryPart& part : kept_parts(run_->plan->plan))
-      figures.push_back(bytes_figure(part.name, bytes_text(static_cast<double>(part.bytes)), tr(", all the time")));
-  if (const double all = run_ ? run_->peakBytes() : 0; ranks > 1 && all > 0)
-    figures.push_back(bytes_figure(tr("peak of all %1 ranks").arg(ranks), bytes_text(all), {}));
-  if (const auto x = view_->cursorX()) figures.push_back(bytes_figure(tr("at the cursor"), text(used_at(map, *x)), {}));
-  figures_->setFigures(std::move(figures));
 }
 
 void MemoryMapPanel::chooseBlock(const MapBlock& block) {

@@ -1,4 +1,4 @@
-// The memory page: what holds the memory at its peak, figures, the plan beside the map, block sizes and holes over time below, and either who held the
+// The memory page: what holds the memory at its peak, the plan beside the map, block sizes and holes over time below, and either who held the
 // memory at its peak, or the calls of the driver's allocator by op.
 #pragma once
 #include <QTimer>
@@ -6,7 +6,6 @@
 #include "app/pages/memory/memory_map_view.h"
 #include "app/pages/memory/memory_time_view.h"
 #include "app/pages/plan/plan_panel.h"
-#include "app/widgets/figure_strip.h"
 #include "app/widgets/histogram.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_model.h"
@@ -28,8 +27,8 @@ class MemoryMapPanel : public QWidget {
   void setRun(Run* run);
   const Run* run() const { return run_; }
   MemoryMapView* view() const { return view_; }
-  FigureStrip* figures() const { return figures_; }
   QString headline() const;
+  QString notes() const;  // the line below it
   const MemoryTimeView* overTime() const { return over_time_; }
   enum CallsColumn { Op, Calls, CallsAStep, UsAStep, UsACall, Asked };
   enum HoldersColumn { Holder, Bytes, Share, Blocks };
@@ -47,11 +46,9 @@ class MemoryMapPanel : public QWidget {
   // The table below. Best: who held the memory, where the program's allocator reported its blocks.
   enum class Below { Best, Layers, Lines, Ops, Calls };
   void showFinding();
-  void showFigures();
   std::vector<MemoryPart> parts() const;  // at the peak, by contents; empty if unknown
   void showLegend();
   bool isRecorded() const;  // another program: it has no plan
-  void addPeaks(std::vector<Figure>& figures) const;
   void chooseBlock(const MapBlock& block);
   void setSource(Source source);
   QStringList allocators() const;  // of a recorded program: PyTorch has one for each device
@@ -69,7 +66,6 @@ class MemoryMapPanel : public QWidget {
   Focus* focus_;
   QPointer<Run> run_;
   Headlined* finding_;
-  FigureStrip* figures_;
   PlanPanel* plan_;
   Pane* pane_;
   MemoryMapView* view_;

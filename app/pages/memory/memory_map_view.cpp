@@ -84,6 +84,21 @@ void MemoryMapView::paintEvent(QPaintEvent*) {
   pen.setDashPattern({3, 2});
   painter.setPen(pen);
   painter.drawLine(QPointF(x(*cursor_), kTop - 16), QPointF(x(*cursor_), useArea().bottom()));
+  paintUseAt(painter, *cursor_);
+}
+
+// What is in use at the cursor, beside its line.
+void MemoryMapView::paintUseAt(QPainter& painter, double at) const {
+  const QString text = bytes_in(static_cast<double>(used_at(map_, at)), byte_unit(static_cast<double>(map_.peak)));
+  const double width = number_width(number_font(11, 600), text) + 8, line = x(at);
+  const double left = line + width > useArea().right() ? line - width : line;
+  const QRectF box(left, useArea().bottom() - 16, width, 15);
+  QColor ground = theme().base;
+  ground.setAlphaF(0.8F);
+  painter.fillRect(box, ground);
+  painter.setFont(number_font(11, 600));
+  painter.setPen(theme().text);
+  draw_number(painter, box, Qt::AlignCenter, text);
 }
 
 void MemoryMapView::paintAxes(QPainter& painter) const {
@@ -161,7 +176,7 @@ void MemoryMapView::paintBlocks(QPainter& painter) const {
     const QString& line = fits(of) ? of : size;
     if (box.height() > 32 && fits(line)) painter.setPen(t.secondary), painter.drawText(box.adjusted(6, 16, 0, 0), Qt::AlignTop, line);
   }
-  painter.setPen(QPen(t.worse, 1, Qt::DashLine));
+  painter.setPen(QPen(t.quiet, 1, Qt::DashLine));
   for (uint64_t seam : map_.seams)
     painter.drawLine(QPointF(mapArea().left(), y(static_cast<double>(seam))),
                      QPointF(mapArea().right(), y(static_cast<double>(seam))));

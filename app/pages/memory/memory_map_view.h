@@ -40,6 +40,7 @@ class MemoryMapView : public QWidget {
   const MapBlock* blockAt(QPointF at) const;  // the topmost one
   QString tipAt(QPointF at) const;
   void paintAxes(QPainter&) const;
+  void paintUseAt(QPainter&, double at) const;
   void paintAddresses(QPainter&) const;
   void paintBlocks(QPainter&) const;
   struct UseScale {

@@ -6,7 +6,6 @@ namespace ws::app {
 Page memory_page(Workspace& workspace) {
   auto* panel = new MemoryMapPanel(workspace.focus());
   Page page = one_run_page(workspace, QObject::tr("Memory"), panel, [panel](Run* run) { panel->setRun(run); });
-  page.folds_setup = true;
   return page;
 }
 

@@ -82,9 +82,10 @@ void MemoryTimeView::paintEvent(QPaintEvent*) {
   const QString caption = curve_.empty()
                               ? tr("no allocation was recorded")
                               : fragmented_text(curve_, 1);
-  const bool fits = curve_.empty() || painter.fontMetrics().horizontalAdvance(caption) <= width() - 20;
+  const auto fits = [&](const QString& text) { return painter.fontMetrics().horizontalAdvance(text) <= width() - 20; };
+  const QString brief = curve_.empty() || fits(caption) ? caption : short_text(curve_), below = tr(" · below: live blocks by size");
   painter.drawText(QRectF(10, 2, width() - 20, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                   painter.fontMetrics().elidedText(fits ? caption : short_text(curve_), Qt::ElideRight, width() - 20));
+                   painter.fontMetrics().elidedText(!curve_.empty() && fits(brief + below) ? brief + below : brief, Qt::ElideRight, width() - 20));
   if (curve_.empty()) return;
   paintLine(painter);
   paintSizes(painter);

@@ -114,6 +114,14 @@ Waterfall folded(Waterfall by_op, size_t most) {
   return by_op;
 }
 
+Waterfall rounded(Waterfall w, int64_t unit_ps) {
+  const auto round_off = [unit_ps](int64_t& ps) { ps = std::llround(static_cast<double>(ps) / static_cast<double>(unit_ps)) * unit_ps; };
+  round_off(w.a_ps), round_off(w.b_ps);
+  for (Cause& cause : w.causes) round_off(cause.a_ps), round_off(cause.b_ps);
+  sort_by_change(w.causes);
+  return w;
+}
+
 std::string cause_name(const Cause& cause) { return is_op(cause) ? cause.op : part_name({cause.meaning, cause.kind}); }
 
 double driver_calls_per_step(const RunSummary& run) {

@@ -26,6 +26,8 @@ Waterfall waterfall(const Breakdown& a, const Breakdown& b);
 Waterfall waterfall_by_op(const StepSample& a, const StepSample& b);
 // Keeps one bar for each of the `most` ops with the largest change, and one bar after them for the remaining ops.
 Waterfall folded(Waterfall by_op, size_t most);
+// Each time in whole units, as tables print it: a change is then the difference of the printed times.
+Waterfall rounded(Waterfall w, int64_t unit_ps);
 std::string cause_name(const Cause& cause);  // the op, or the name of the part
 
 // Calls of the driver's allocator per step: for a recorded program all calls, for our own run only those that its

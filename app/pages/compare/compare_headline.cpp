@@ -44,19 +44,18 @@ QString letter(const Run* run) { return run_letter(run->slot); }
 
 // "Step time −106.0 µs: allocator calls −103.0, launch gaps −7.0, waiting +4.0": the largest causes and the rest, which sum to
 // the change.
-QString causes_text(const prof::Waterfall& w) {
+QString causes_text(const prof::Waterfall& exact) {
   constexpr int64_t kLongStep = 10'000'000'000;  // 10 ms, as in the picture below and in the measures
   constexpr size_t kMostCauses = 3;
-  const bool in_ms = std::max(w.a_ps, w.b_ps) >= kLongStep;
+  const bool in_ms = std::max(exact.a_ps, exact.b_ps) >= kLongStep;
+  const prof::Waterfall w = prof::rounded(exact, in_ms ? 10'000'000 : 100'000);
   const int digits = in_ms ? 2 : 1;
   const double unit = in_ms ? 1e9 : 1e6, shown_as = std::pow(10.0, digits);
   const auto rounded = [&](int64_t ps) { return std::round(static_cast<double>(ps) / unit * shown_as) / shown_as; };
   const auto change = [&](double value) { return (value > 0 ? "+" : value < 0 ? "−" : "") + fixed_text(std::abs(value), digits); };
-  std::vector<prof::Cause> causes = w.causes;
-  std::ranges::stable_sort(causes, std::greater<>{}, [](const prof::Cause& c) { return std::abs(c.delta_ps()); });
   double rest = rounded(w.b_ps - w.a_ps);
   QStringList parts;
-  for (const prof::Cause& cause : causes) {
+  for (const prof::Cause& cause : w.causes) {
     const double value = rounded(cause.delta_ps());
     if (value == 0 || parts.size() == kMostCauses) break;
     const QString part = QString::fromUtf8(prof::part_name({cause.meaning, cause.kind})) + " " + change(value);

@@ -40,7 +40,7 @@ Page compare_page(Workspace& workspace) {
   QObject::connect(tab, &CompareTab::pinWanted, &workspace, &Workspace::pinBaseline);
   QObject::connect(&workspace, &Workspace::pinnedChanged, tab, show_pinned);
   Page page;
-  page.title = QObject::tr("Compare"), page.widget = tab, page.picker = tab->picker(), page.folds_setup = true;
+  page.title = QObject::tr("Compare"), page.widget = tab, page.picker = tab->picker();
   page.show_runs = [tab, show_pinned](const std::vector<Run*>& runs) {
     tab->setRuns(runs);
     show_pinned();

@@ -52,12 +52,13 @@ void WaterfallView::setByOp(bool by_op) {
 }
 
 prof::Waterfall WaterfallView::shown(double height) const {
-  if (!by_op_) return comparison_.by_kind;
+  const auto printed = static_cast<int64_t>(unit().ps / 10);  // bars show one decimal
+  if (!by_op_) return prof::rounded(comparison_.by_kind, printed);
   constexpr double kFewest = 3, kEnds = 2, kRest = 1;
   const auto others = static_cast<double>(std::ranges::count_if(
       comparison_.by_op.causes, [](const prof::Cause& c) { return c.op.empty() && c.delta_ps(); }));
   const double rows = std::floor((height - kBarRow) / kBarRow) - others - kEnds - kRest;
-  return prof::folded(comparison_.by_op, static_cast<size_t>(std::max(kFewest, rows)));
+  return prof::rounded(prof::folded(comparison_.by_op, static_cast<size_t>(std::max(kFewest, rows))), printed);
 }
 
 WaterfallView::Unit WaterfallView::unit() const {
@@ -130,7 +131,7 @@ QString WaterfallView::explained(const QPointF& at) const {
   if (bar.rest && !bar.small.isEmpty()) return tr("%1: %2 %3 a step").arg(bar.name, bar.small, unit().name);
   if (bar.rest) return tr("%1: smaller causes, and what rounding leaves").arg(bar.name);
   return tr("%1: %2 → %3 %6 a step, %4%5")
-      .arg(bar.name, fixed_text(bar.in_a, 2), fixed_text(bar.in_b, 2), change > 0 ? "+" : "", fixed_text(change, 2),
+      .arg(bar.name, fixed_text(bar.in_a, 1), fixed_text(bar.in_b, 1), change > 0 ? "+" : "", fixed_text(change, 1),
            unit().name);
 }
 

@@ -138,6 +138,16 @@ TEST(Waterfall, CausesByOpSumToTheSameDifference) {
   }
 }
 
+TEST(Waterfall, RoundedChangesAreDifferencesOfThePrintedTimes) {
+  Waterfall w{10'290, 5'020, {{Meaning::Loss, 1'120, 5'950}, {Meaning::Matrix, 9'170, -930}}};
+  w = rounded(w, 100);
+  EXPECT_EQ(w.a_ps, 10'300);
+  EXPECT_EQ(w.b_ps, 5'000);
+  EXPECT_EQ(w.causes[0].meaning, Meaning::Matrix);
+  EXPECT_EQ(w.causes[1].a_ps, 1'100);
+  EXPECT_EQ(w.causes[1].delta_ps(), 4'900) << "1.1 and 6.0, not 4.83";
+}
+
 TEST(Waterfall, SwappedOrWithItselfByOp) {
   std::mt19937 random(5);
   for (int round = 0; round < 100; ++round) {

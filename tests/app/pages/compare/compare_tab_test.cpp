@@ -439,7 +439,7 @@ void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {
     int64_t at = w.a_ps;
     size_t ops = 0;
     for (const prof::Cause& cause : w.causes) at += cause.delta_ps(), ops += !cause.op.empty();
-    QCOMPARE(at, w.b_ps);
+    QVERIFY(std::abs(at - w.b_ps) <= int64_t(w.causes.size() + 1) * 100'000);  // each is rounded to 0.1 µs
     long shown = 0;  // the numbers of the bars, in tenths
     const auto bars = view->bars(w);
     for (const auto& bar : bars)
@@ -451,7 +451,7 @@ void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {
   QVERIFY(fewer > 15);
   const prof::Cause first = view->shown(view->height()).causes.front();
   const QString said = view->explained({10, 3 + 1.5 * std::min(26.0, 18.0)});
-  QVERIFY2(said.contains("µs a step") && said.contains(QString::number(double(first.a_ps) * 1e-6, 'f', 2)),
+  QVERIFY2(said.contains("µs a step") && said.contains(QString::number(double(first.a_ps) * 1e-6, 'f', 1)),
            qPrintable(said));
   QVERIFY(view->explained({10, 1e5}).isEmpty());
   QTest::mouseClick(segments[0], Qt::LeftButton);

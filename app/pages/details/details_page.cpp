@@ -8,10 +8,7 @@ Page details_page(Workspace& workspace) {
   Page page;
   page.title = QObject::tr("Details"), page.dock = "Details", page.widget = panel;
   page.open_at_first = true;
-  page.show_runs = [panel](std::vector<Run*> runs) {
-    if (runs.size() > 1) std::swap(runs[0], runs[1]);  // they are details of the current run
-    panel->setRuns(runs);
-  };
+  page.show_runs = [panel, &workspace](const std::vector<Run*>&) { panel->setRun(workspace.shownRun()); };
   return page;
 }
 

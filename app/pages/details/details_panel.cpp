@@ -27,7 +27,7 @@ namespace {
 using namespace details;
 
 constexpr int kSoonMs = 60;
-constexpr size_t kMedianOf = 20'000, kRunsShown = 2;
+constexpr size_t kMedianOf = 20'000;
 constexpr int kFewLetters = 9, kManyLetters = 24;
 
 QString dims(const int (&d)[3]) { return QString("%1 × %2 × %3").arg(d[0]).arg(d[1]).arg(d[2]); }
@@ -232,10 +232,8 @@ void DetailsPanel::refresh() {
   if (const QString sums = ranges_.html(letters); !focus_->ranges().empty()) html_ = sums;
   static const char* const kWhat[] = {"", "selected span", "selected op", "selected kernel", "selected buffer"};
   const bool chosen = !html_.isEmpty();
-  if (!chosen)
-    for (size_t i = 0; i < std::min(kRunsShown, runs_.size()); ++i)
-      if (runs_[i]) html_ += (html_.isEmpty() ? QString() : QStringLiteral("<p style='font-size:6px'>&nbsp;</p>")) + step_details(*runs_[i]);
-  const QString what = !chosen && !html_.isEmpty()    ? tr("the runs in view")
+  if (!chosen && run_) html_ = step_details(*run_);
+  const QString what = !chosen && !html_.isEmpty()    ? tr("the current run")
                        : focus_->ranges().empty() ? QString::fromLatin1(kWhat[focus_->choice().index()])
                                                       : tr("selected range");
   title_->setText(
@@ -247,14 +245,13 @@ void DetailsPanel::refresh() {
   text_->setHtml(QString("<style>a{color:%1;text-decoration:none}</style>").arg(theme().focus.name()) + html_);
 }
 
-void DetailsPanel::setRuns(const std::vector<Run*>& runs) {
-  for (const auto& run : runs_)
-    if (run) disconnect(run, nullptr, this, nullptr);
-  shown_wall_us_.clear();
-  runs_.assign(runs.begin(), runs.end());
-  for (Run* run : runs)
+void DetailsPanel::setRun(Run* run) {
+  if (run_) disconnect(run_, nullptr, this, nullptr);
+  run_ = run;
+  shown_wall_us_ = 0;
+  if (run)
     connect(run, &Run::changed, this, [this, run] {
-      const bool newer = std::exchange(shown_wall_us_[run], run->split.wall_us) != run->split.wall_us;
+      const bool newer = std::exchange(shown_wall_us_, run->split.wall_us) != run->split.wall_us;
       if (newer || !run->live()) steps_.start(0);  // other views show the new figures already
     });
   refresh();

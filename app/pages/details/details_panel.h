@@ -2,7 +2,6 @@
 #pragma once
 #include <QTextBrowser>
 #include <QTimer>
-#include <map>
 
 #include "app/pages/details/range_details.h"
 
@@ -21,7 +20,7 @@ class DetailsPanel : public QWidget {
   explicit DetailsPanel(Focus* focus, QWidget* parent = nullptr);
   QString html() const { return html_; }
   bool settled() const { return !soon_.isActive() && !steps_.isActive(); }  // shows the newest figures
-  void setRuns(const std::vector<Run*>& runs);  // the runs to describe while nothing is selected
+  void setRun(Run* run);  // described while nothing is selected
 
  protected:
   void showEvent(QShowEvent*) override;
@@ -39,8 +38,8 @@ class DetailsPanel : public QWidget {
   QTimer soon_;   // merges the changes of a dragged range
   QTimer steps_;  // merges the changes of a live run
   QString html_;
-  std::vector<QPointer<Run>> runs_;
-  std::map<const Run*, double> shown_wall_us_;  // the step time of each split that is shown
+  QPointer<Run> run_;
+  double shown_wall_us_ = 0;  // the step time of the split that is shown
   RangeDetails ranges_;
 };
 

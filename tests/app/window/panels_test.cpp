@@ -363,14 +363,14 @@ void PanelsTest::detailsShowTheEndOfARunAtOnce() {
   run->split.parts = {{prof::Meaning::Matrix, {}, 20}}, run->split.wall_us = 20, run->split.steps = 10;
   Focus focus;
   DetailsPanel panel(&focus);
-  panel.setRuns({run.get()});
+  panel.setRun(run.get());
   panel.show();
   QVERIFY(panel.html().contains(step_time_text(run->stepUs())));
   run->step_time.us.value = 1234;
   run->announce();
   QCoreApplication::processEvents();
   QVERIFY2(panel.html().contains(step_time_text(1234)), qPrintable(panel.html()));
-  panel.setRuns({});
+  panel.setRun(nullptr);
 }
 
 void PanelsTest::detailsFollowTheSplitOfALiveRun() {
@@ -380,13 +380,13 @@ void PanelsTest::detailsFollowTheSplitOfALiveRun() {
   run->split.parts = {{prof::Meaning::Matrix, {}, 20}}, run->split.wall_us = 20, run->split.steps = 10;
   Focus focus;
   DetailsPanel panel(&focus);
-  panel.setRuns({run.get()});
+  panel.setRun(run.get());
   panel.show();
   run->split.parts[0].us = run->split.wall_us = 4321, run->step_time.us.value = 1234;
   run->announce();
   QCoreApplication::processEvents();
   QVERIFY2(panel.html().contains(step_time_text(1234)), qPrintable(panel.html()));
-  panel.setRuns({});
+  panel.setRun(nullptr);
 }
 
 void PanelsTest::detailsEscapeNames() {

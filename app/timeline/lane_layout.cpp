@@ -605,10 +605,7 @@ RowInLane row_in(const Lane& lane, size_t track) {
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {
   Builder builder{settings};
-  std::vector<size_t> order(sources.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_partition(order, [&sources](size_t i) { return sources[i].current; });
-  for (const size_t i : order) {
+  for (size_t i = 0; i < sources.size(); ++i) {
     const int run = static_cast<int>(i);
     const Lane group = group_lane(sources[i].key, sources[i].title, run, settings);
     builder.add_run(group, sources[i], run, ranks_in(*sources[i].trace));

@@ -18,7 +18,6 @@ struct LaneSource {
   int slot = -1;
   bool allocations = false;                // has curves from recorded allocations
   const prof::Trace* gpu_steps = nullptr;  // steps and phases as the GPU ran them; null: the host's are correct
-  bool current = false;                      // its lanes come first
   bool layers = false;                       // its network has layers to show above the kernels
   LayerParts parts = {};       // blocks of layers
   LayerParts folded = {};      // the same, of blocks that the user folded

@@ -112,7 +112,6 @@ void TimelineModel::setRuns(const std::vector<Run*>& runs) {
 void TimelineModel::setShown(const Run* run) {
   if (shown_ == run) return;
   shown_ = run;
-  if (runs_.size() > 1) rebuild();
 }
 
 int TimelineModel::indexOf(const Run* run) const {
@@ -235,7 +234,7 @@ std::vector<Lane> TimelineModel::builtWith(const LaneSettings& settings) const {
   for (size_t i = 0; i < runs_.size(); ++i) {
     Run& run = *runs_[i];
     sources.push_back({&run.trace, "run/" + run.id, title_among(run, {runs_.begin(), runs_.end()}), run.slot, !curves_[i].empty(),
-                       run.hasGpuSteps() ? &run.marks() : nullptr, static_cast<int>(i) == leader(), run.plan && run.plan->plan.layer_names.size() > 1, run.blocks(), run.foldedBlocks(), curves_[i].lines()});
+                       run.hasGpuSteps() ? &run.marks() : nullptr, run.plan && run.plan->plan.layer_names.size() > 1, run.blocks(), run.foldedBlocks(), curves_[i].lines()});
   }
   std::vector<Lane> lanes = build_lanes(sources, settings);
   for (Lane& lane : lanes)

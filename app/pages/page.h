@@ -48,7 +48,7 @@ struct Page {
   bool of_training = false, of_program = false;  // only for trainings; only for recorded programs
   std::function<bool(const Run&)> suits;         // False: grey for this run; empty: for every run
   bool notes = false;          // a number may stand beside its name: Workspace::noteOnTab
-  bool folds_setup = false;    // Setup has no use beside it: closed unless the window is very wide, until the user opens it there
+  bool beside_setup = false;   // Setup stands open beside it; it is closed beside all other pages, until the user opens it there
   bool open_at_first = false;  // for a dock, if the window is wide enough
   std::function<void(bool narrow)> set_compact;
   std::vector<MenuEntries> menus;

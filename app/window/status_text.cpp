@@ -18,11 +18,6 @@ double memory_in_use() {
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
-QString ready_text(const DeviceInfo* info) {
-  return info && info->cuda ? QObject::tr("Ready · %1").arg(QString::fromStdString(info->name))
-                            : QObject::tr("Ready · CPU");
-}
-
 QString training_text(const Run& run, bool paused) {
   const QString state = QObject::tr("%1 %2").arg(paused ? QObject::tr("Paused") : QObject::tr("Training"), run_letter(std::max(0, run.letter)));
   if (!run.progress) return QObject::tr("%1 · no loss was read yet").arg(state);
@@ -32,14 +27,14 @@ QString training_text(const Run& run, bool paused) {
 
 void add_trace(const Run& run, std::vector<StatusPart>& parts) {
   const auto& losses = run.trace.losses;
-  parts.push_back({QObject::tr("records %1 · %2 dropped")
-                       .arg(count_text(static_cast<int64_t>(run.trace.span_count() + losses.evicted_spans)),
-                            count_text(static_cast<int64_t>(losses.dropped_records))),
-                   losses.dropped_records > 0});
+  if (run.live() || losses.dropped_records > 0)
+    parts.push_back({QObject::tr("records %1 · %2 dropped")
+                         .arg(count_text(static_cast<int64_t>(run.trace.span_count() + losses.evicted_spans)),
+                              count_text(static_cast<int64_t>(losses.dropped_records))),
+                     losses.dropped_records > 0});
   if (const auto missing = prof::losses_text(losses); !missing.empty())
     parts.push_back({QString::fromStdString(missing), true});
-  parts.push_back(
-      {QObject::tr("history %1").arg(bytes_text(static_cast<double>(run.trace.resident_bytes()))), false});
+  if (run.live()) parts.push_back({QObject::tr("history %1").arg(bytes_text(static_cast<double>(run.trace.resident_bytes()))), false});
 }
 
 // The figures that follow are of this run, whatever trains.
@@ -67,7 +62,7 @@ void show_status(StatusLine& line, Workspace& workspace) {
   if (session.busy())
     line.setState(training_text(*session.run(), session.paused()), session.paused() ? theme().quiet : theme().focus);
   else
-    line.setState(ready_text(workspace.device()->info()), theme().better);
+    line.setState(QObject::tr("Ready"), theme().better);
   std::vector<StatusPart> parts;
   if (const QString work = workspace.jobs()->text(); !work.isEmpty()) parts.push_back({work, false});
   if (run) add_run(*run, parts);

@@ -32,7 +32,7 @@ WindowLayout::WindowLayout(Workspace& workspace, const Parts& parts, const AllPa
   parts_.columns->setStretchFactor(1, 1);
   parts_.columns->installEventFilter(this);
   connect(parts_.columns, &QSplitter::splitterMoved, this, [this] { kept_widths_ = true; });
-  for (const Page& page : pages.tabs) folds_setup_.push_back(page.folds_setup);
+  for (const Page& page : pages.tabs) folds_setup_.push_back(!page.beside_setup);
   connect(parts_.strip->pages(), &QTabBar::currentChanged, this, &WindowLayout::showTab);
   for (const Page* page : pages.each()) {
     remembered_.insert(remembered_.end(), page->remembered.begin(), page->remembered.end());

@@ -56,7 +56,6 @@ Page kernel_editor_page(Workspace& workspace, QWidget* plan) {
   };
   if (auto* ops = qobject_cast<PlanPanel*>(plan)) QObject::connect(ops, &PlanPanel::kernelWanted, panel, write);
   Page page = one_run_page(workspace, QObject::tr("Own kernel"), panel, [panel](Run* run) { panel->setRun(run); }, [](const Run& run) { return run.hasChoices(); });
-  page.folds_setup = true;
   Choices* choices = workspace.choices();
   QObject::connect(choices, &Choices::changed, panel, [panel, choices, known = choices->cuda()]() mutable {
     if (std::exchange(known, choices->cuda()) != choices->cuda()) panel->setCuda(known);

@@ -8,7 +8,6 @@ Page kernels_page(Workspace& workspace) {
   Page page = one_run_page(workspace, QObject::tr("Kernels"), panel, [panel](Run* run) { panel->setRun(run); });
   page.remembered.push_back({"kernel_columns", [panel] { return panel->columns(); },
                              [panel](const QByteArray& chosen) { panel->setColumns(chosen); }});
-  page.folds_setup = true;
   return page;
 }
 

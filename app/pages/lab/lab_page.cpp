@@ -56,7 +56,7 @@ Page lab_page(Workspace& workspace) {
     if (job.kind == "lab" && tab->follow(job)) workspace.bringToFront(tab);
   });
   Page page;
-  page.title = QObject::tr("Lab"), page.widget = tab, page.folds_setup = true;
+  page.title = QObject::tr("Lab"), page.widget = tab;
   page.show_runs = [tab](const std::vector<Run*>& runs) { tab->showRuns(runs); };
   page.chores.push_back({[tab] {
                            const QString where = tab->place();

@@ -63,7 +63,7 @@ Page library_page(Workspace& workspace, LibraryTab* tab, TorchJob* torch) {
     workspace.showLive();
   });
   Page page;
-  page.title = QObject::tr("Library"), page.widget = tab, page.folds_setup = true;
+  page.title = QObject::tr("Library"), page.widget = tab;
   page.menus.push_back({MenuName::Run, QList<QAction*>{page_separator(tab)} + torch_actions(workspace, tab, torch)});
   page.chores.push_back({[torch] {
                            const QString where = torch->place();

@@ -25,7 +25,6 @@ Page multiprocessors_page(Workspace& workspace) {
   });
   Page page = one_run_page(workspace, QObject::tr("Multiprocessors"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return prof::shows_inside(run.trace); });
-  page.folds_setup = true;
   return page;
 }
 

@@ -10,7 +10,6 @@ Page query_page(Workspace& workspace) {
   page.title = QObject::tr("Query"), page.widget = panel;
   page.show_runs = [panel](const std::vector<Run*>& runs) { panel->setRuns(runs); };
   page.remembered = {{"query", [panel] { return panel->query().toUtf8(); }, [panel](const QByteArray& kept) { panel->setQuery(QString::fromUtf8(kept)); }}};
-  page.folds_setup = true;
   return page;
 }
 

@@ -26,7 +26,6 @@ Page ranks_page(Workspace& workspace) {
                    });
   Page page = one_run_page(workspace, QObject::tr("Ranks"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return several_ranks(run.trace); });
-  page.folds_setup = true;
   return page;
 }
 

@@ -7,7 +7,6 @@ Page roofline_page(Workspace& workspace) {
   auto* panel = new RooflinePanel(workspace.focus());
   Page page = one_run_page(workspace, QObject::tr("Roofline"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return run.hasChoices(); });
-  page.folds_setup = true;
   return page;
 }
 

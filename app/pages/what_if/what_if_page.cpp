@@ -9,7 +9,6 @@ Page what_if_page(Workspace& workspace) {
   const auto take_state = [&workspace, panel] { panel->setTraining(workspace.session()->busy() || workspace.recording()->busy()); };
   QObject::connect(workspace.session(), &TrainingSession::stateChanged, panel, take_state);
   Page page = one_run_page(workspace, QObject::tr("What if"), panel, [panel, take_state](Run* run) { panel->setRun(run); take_state(); });
-  page.folds_setup = true;
   return page;
 }
 

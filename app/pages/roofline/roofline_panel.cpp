@@ -341,7 +341,7 @@ void RooflineView::mousePressEvent(QMouseEvent* event) {
 }
 
 // The bytes of an op are counted as if each were moved from memory.
-QString RooflineView::above_roof() { return tr("Above the roof: its data stays in the L2 cache, which is faster than the memory."); }
+QString RooflineView::above_roof() { return tr("Above the roof: the data of the op stays in the L2 cache, which is faster than the memory."); }
 
 // Points may lie one on the other: each has its lines.
 QString RooflineView::tipAt(QPointF at) const {
@@ -408,6 +408,18 @@ void RooflinePanel::measure() {
   refresh();
 }
 
+// What most of the training's ops have in common.
+QString RooflinePanel::finding(const std::vector<prof::RooflinePoint>& points) {
+  constexpr double kFar = 0.1;
+  const auto trains = [](const prof::RooflinePoint& p) { return p.phase != "evaluate"; };
+  const auto ops = std::ranges::count_if(points, trains);
+  const auto far = std::ranges::count_if(points, [&](const auto& p) { return trains(p) && p.share < kFar; });
+  if (2 * far > ops)
+    return tr("%1 of %2 ops stay below a tenth of their roof: they are too small to fill the GPU").arg(far).arg(ops);
+  if (std::ranges::any_of(points, [](const auto& p) { return p.share > 1; })) return RooflineView::above_roof();
+  return tr("under the slope memory limits an op, under the flat part arithmetic");
+}
+
 void RooflinePanel::refresh() {
   if (!run_) {
     measure_->hide();
@@ -424,11 +436,8 @@ void RooflinePanel::refresh() {
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
   auto points = prof::roofline(run_->trace, begin, end, roof.ceilings);
   add_inner_ops(points, *run_, roof.ceilings);
-  const bool above = roof.ceilings.flops_per_s > 0 && std::ranges::any_of(points, [](const auto& p) { return p.share > 1; });
+  const QString reading = roof.ceilings.flops_per_s > 0 ? finding(points) : tr("no ceiling is known for this device");
   view_->setPoints(run_, std::move(points), roof);
-  const QString reading = roof.ceilings.flops_per_s <= 0 ? tr("no ceiling is known for this device")
-                          : above                        ? RooflineView::above_roof()
-                                                         : tr("under the slope memory limits an op, under the flat part arithmetic");
   const QString of = run_->device.isEmpty() ? reading : run_->device + " · " + reading;
   setTitle(tr("Roofline"), run_->title + " · " + of, of);
 }

@@ -80,6 +80,7 @@ class RooflinePanel : public Pane {
   void showEvent(QShowEvent*) override;
 
  private:
+  static QString finding(const std::vector<prof::RooflinePoint>& points);
   void measure();
 
   QPointer<Run> run_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "app/window/status_line.h"
+#include "profiling/base/statistics.h"
 #include "tests/app/support/window_home.h"
 #include "tests/app/support/window_tests.h"
 #include "tests/support/sanitizers.h"
@@ -102,21 +103,22 @@ void SoakTest::memoryComesToRest() {
   window->workspace()->library()->setTicked(run, true);
   const int seconds = qEnvironmentVariableIsSet("WARPSIGHT_SOAK") ? qEnvironmentVariableIntValue("WARPSIGHT_SOAK") : 150;
   FastTraining training;
-  std::array<double, 4> most{};
+  std::array<std::vector<double>, 4> heap;  // MiB, by quarter
   const double before = heap_mib();
   for (int i = 0, all = seconds * kUpdatesPerSecond; i < all; ++i) {
     run->apply(training.next());
     if (i % 60 != 0) continue;
     window->tabs()->setCurrentIndex(i / 60 % window->tabs()->count());
     QApplication::processEvents();
-    double& quarter = most.at(static_cast<size_t>(i) * 4 / static_cast<size_t>(all));
-    quarter = std::max(quarter, heap_mib());
+    heap.at(static_cast<size_t>(i) * 4 / static_cast<size_t>(all)).push_back(heap_mib());
   }
-  const QString said = QString("the heap held %1 MiB before, then at most %2, %3, %4, %5 MiB")
-                           .arg(before).arg(most[0]).arg(most[1]).arg(most[2]).arg(most[3]);
+  std::array<double, 4> usual{};  // medians: on a busy machine, work that came late is a peak
+  std::ranges::transform(heap, usual.begin(), [](const std::vector<double>& quarter) { return ws::median(quarter); });
+  const QString said = QString("the heap held %1 MiB before, then in the median of each quarter %2, %3, %4, %5 MiB")
+                           .arg(before).arg(usual[0]).arg(usual[1]).arg(usual[2]).arg(usual[3]);
   qInfo("%s", qPrintable(said));
-  QVERIFY2(most[0] > before + 20, "the history was never filled");
-  QVERIFY2(most[3] - most[1] < 0.05 * (most[1] - before), qPrintable(said));
+  QVERIFY2(usual[1] > before + 20, "the history was never filled");
+  QVERIFY2(usual[3] - usual[1] < 0.05 * (usual[1] - before), qPrintable(said));
 }
 
 // Four trainings of 24,000 steps, each kernel of them traced.

@@ -170,6 +170,7 @@ void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left
   if (!value) {
     painter.setPen(t.quiet);
     const QString why = state_of(*trial);
+    if (why.isEmpty() && trial->runs.empty()) return;
     return draw_left(painter, QRectF(x0 + 8, row.top(), row.right() - x0 - 8, row.height()),
                      why.isEmpty() ? tr("no finite number") : why);
   }

@@ -106,7 +106,7 @@ std::optional<Measured> measured(const TrialResult& trial, Outcome outcome) {
 QString state_of(const TrialResult& trial) {
   if (!trial.trial.skipped.empty() && trial.runs.empty())
     return QObject::tr("skipped · %1").arg(QString::fromStdString(trial.trial.skipped));
-  if (trial.runs.empty()) return QObject::tr("not yet");
+  if (trial.runs.empty()) return {};
   const auto well = std::ranges::find_if(trial.runs, [](const TrialRun& r) { return r.status != "failed"; });
   return well == trial.runs.end() ? QObject::tr("failed · %1").arg(QString::fromStdString(trial.runs.front().message))
                                   : QString();

@@ -112,9 +112,9 @@ QString TrialTable::allNumbers(int row) const {
 // numbers, and spreads move to the tooltips of the times. If that is not enough, the least important columns
 // move to the tooltips of the choices.
 void TrialTable::fitColumns() {
-  const int space = viewport()->width(), wide_enough = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRuns - 2) * kNumberWidth;
-  constexpr int kForTitles = 160;  // from so much more on, no title is cut off
-  const bool narrow = space < wide_enough, whole_titles = space >= wide_enough + kForTitles;
+  constexpr int kForTitles = 160;  // the longest ones need more than a number
+  const int space = viewport()->width(), wide_enough = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRuns - 2) * kNumberWidth + kForTitles;
+  const bool narrow = space < wide_enough;
   QHeaderView& header = *horizontalHeader();
   header.setFixedHeight(narrow ? 36 : 24);
   header.setTextElideMode(narrow ? Qt::ElideNone : Qt::ElideRight);  // eliding would join the two lines
@@ -127,7 +127,7 @@ void TrialTable::fitColumns() {
                       : column == kSpread ? kSpreadWidth
                       : column == kRuns   ? kRunsWidth
                                           : kNumberWidth;
-    setColumnWidth(column, whole_titles ? std::max(width, horizontalHeader()->sectionSizeHint(column) + 6) : width);
+    setColumnWidth(column, narrow ? width : std::max(width, horizontalHeader()->sectionSizeHint(column) + 6));
     left -= columnWidth(column);
   }
   int hidden = 0;

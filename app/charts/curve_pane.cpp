@@ -227,7 +227,7 @@ QString CurvePane::lineKey(bool brief) const {
   const auto any = [this](auto&& drawn) { return std::ranges::any_of(curves_, drawn); };
   QStringList parts;
   if (measure_ == Gauge::Loss && smoothing_ > 0)
-    parts << (brief ? tr("mean of %1").arg(batchesInMean()) : tr("line: %1").arg(mean_name(batchesInMean())))
+    parts << (brief ? tr("running mean") : tr("line: %1").arg(mean_name(batchesInMean())))
           << (brief ? tr("faint: batch") : tr("faint: batch loss"));
   else if (measure_ == Gauge::Loss)
     parts << (brief ? tr("batch") : tr("line: batch loss"));

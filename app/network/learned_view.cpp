@@ -64,7 +64,7 @@ bool LearnedView::hasContent() const {
     case Kind::Filters:
       return pictures && snapshot_->model && first_filter_layer(*snapshot_->model).has_value();
     case Kind::Samples:
-      return !snapshot_->samples.empty();
+      return !snapshot_->samples.empty() && snapshot_->boundary.empty();  // a plane shows each row itself
     case Kind::Wrong:
       return pictures && !snapshot_->confusion.empty();
     case Kind::Confusion:
@@ -213,7 +213,7 @@ void LearnedView::paintConfusion(QPainter& painter, QRectF area) {
         painter.setPen(t.text), draw_number(painter, place, Qt::AlignCenter, QString::number(count));
     }
   }
-  paintCaption(painter, area, tr("row: truth · column: guess · %1 rows").arg(count_text(snapshot_->confusion_rows)));
+  paintCaption(painter, area, tr("row: truth · column: predicted · %1 rows").arg(count_text(snapshot_->confusion_rows)));
 }
 
 void LearnedView::paintPlane(QPainter& painter, QRectF area) {

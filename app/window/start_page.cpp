@@ -118,7 +118,7 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   outer->addWidget(scroll);
   for (QWidget* clear_ground : {scroll->viewport(), inside}) clear_ground->setAutoFillBackground(false);
   auto* column = new QVBoxLayout(inside);
-  column->setContentsMargins(24, 36, 24, 16);
+  column->setContentsMargins(24, 18, 24, 16);
   column->setSpacing(6);
   auto* headline = new QLabel(tr("Change one thing. See what it costs."), inside);
   headline->setFont(ui_font(21, 600));
@@ -131,11 +131,11 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   row_ = new QHBoxLayout;
   row_->setSpacing(10);
   column->addLayout(row_);
-  column->addSpacing(16);
+  column->addSpacing(10);
   auto* below = new QHBoxLayout;
   below->setSpacing(60);
-  below->addWidget(buildMachine());
   below->addWidget(buildElsewhere());
+  below->addWidget(buildMachine());
   below->addStretch(1);
   column->addLayout(below);
   column->addStretch(1);

@@ -108,7 +108,7 @@ QString first_weights_conclusion(const Runs& runs) {
     return is_quiet(compare(compared_run(run), compared_run(**best)).of(MeasureKind::TestAccuracy).delta.verdict);
   };
   if (same(**worst))
-    return QObject::tr("All first weights end at about %1: the differences are within noise.").arg(percent(accuracy(**best)));
+    return QObject::tr("All initial weights end at about %1: the differences are within noise.").arg(percent(accuracy(**best)));
   const auto init = [](const Run& run) {
     QString name = named(to_string(run.spec.model.init));
     return name.replace(0, 1, name[0].toUpper());
@@ -213,10 +213,10 @@ const std::vector<Lesson>& all_lessons() {
        QObject::tr("How many points can a network without a hidden layer get right?"),
        {QObject::tr("under 65 %"), QObject::tr("65 % to 90 %"), QObject::tr("more than 90 %")},
        false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_right, hidden_layer_next, hidden_layer_after, TrainSpeed::Slow},
-      {"weights", QObject::tr("What the first weights do"),
-       QObject::tr("Normal, Xavier, Kaiming and zeros as [first weights]. Compare the first [loss], and see which runs "
+      {"weights", QObject::tr("What the initial weights do"),
+       QObject::tr("Normal, Xavier, Kaiming and zeros as [initial weights]. Compare the first [loss], and see which runs "
                    "learn."),
-       QObject::tr("Which first weights end worst?"),
+       QObject::tr("Which initial weights end worst?"),
        {QObject::tr("normal"), QObject::tr("xavier"), QObject::tr("kaiming"), QObject::tr("zeros")},
        false, {}, first_weights, first_weights_conclusion, first_weights_right, first_weights_next},
       {"speed", QObject::tr("How fast it can go"),

@@ -311,8 +311,8 @@ std::vector<Field> train_fields() {
   return {
       CHOICE(train, TrainSpec, optimizer, Optimizer, "Training", "optimizer", kFixed,
              "How a gradient becomes a step. Look at the loss, and at the update in the timeline."),
-      FIELD(train, TrainSpec, lr, "Training", "rate", Number, (Limits{0, 1e6, true}), kLive,
-            "The learning rate. Look at the loss: it falls slowly if the rate is too small, and rises if it is too "
+      FIELD(train, TrainSpec, lr, "Training", "lr", Number, (Limits{0, 1e6, true}), kLive,
+            "The learning rate. Look at the loss: it falls slowly if it is too small, and rises if it is too "
             "large."),
       FIELD(train, TrainSpec, batch, "Training", "batch", Integer, (Limits{0, 2e9}), kFixed,
             "Rows of one step; 0 takes the whole training set. Look at samples/s rising with it, and at the loss per "

@@ -449,8 +449,8 @@ Table stall_table(const std::vector<StallRow>& rows, StallsBy by) {
 }
 
 std::string no_samples_text(const std::string& said) {
-  const std::string how = "To sample where kernels wait, train or record with X-ray: a check box in the window, --xray on the command line.";
-  return said.empty() ? "Not sampled yet. " + how : said;
+  const std::string how = "To see where kernels wait, choose X-ray beside what a training or recording traces (--xray on the command line).";
+  return said.empty() ? "No samples yet. " + how : said;
 }
 
 std::string to_text(const StallReport& report) {

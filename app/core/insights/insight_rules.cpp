@@ -290,7 +290,7 @@ Found bad_first_weights(const RunFacts& f) {
                      "With zeros every unit of a layer gets the same gradient, so the layer stays one unit wide.",
                      {{"model.init", "kaiming"}}});
   if (!(f.first_loss > 4 * blind)) return {};
-  return offer(f, {"first weights too large",
+  return offer(f, {"initial weights too large",
                    "the first loss is " + plain(f.first_loss) + "; a blind guess gives " + plain(blind),
                    "The sums of a layer grow with its number of inputs. Kaiming divides by it.",
                    {{"model.init", "kaiming"}}});
@@ -301,7 +301,7 @@ Found diverging(const RunFacts& f) {
   Insight insight{"diverging loss",
                   f.diverged ? "the loss is no longer a number"
                              : "the loss rose from " + plain(f.first_loss) + " to " + plain(f.last_loss),
-                  "The steps are too large. Use a quarter of the rate, or better first weights.",
+                  "The steps are too large. Use a quarter of the learning rate, or better initial weights.",
                   {{"train.lr", plain(f.spec.train.lr / 4)}}};
   insight.spoils_training = true;
   return offer(f, std::move(insight));

@@ -92,12 +92,18 @@ Table::Cell names_of(const Plan& plan, const std::vector<BufferId>& ids) {
   return names + (ids.size() > kNamed ? "  +" + std::to_string(ids.size() - kNamed) : "");
 }
 
+// "dX2: dh1 = dz2·W2ᵀ", "dW2 = h1ᵀ·dz2": the name that the op has on every page, and what it computes.
+std::string named_product(const Plan& plan, const Op& op) {
+  const std::string formula = describe(plan, op);
+  return formula.starts_with(op.name + " =") ? formula : op.name + ": " + formula;
+}
+
 Table::Row row_of(const Plan& plan, size_t number, double us) {
   const Op& op = plan.ops[number];
   int64_t written = 0;
   for (const BufferId id : op.out) written += plan.buffer(id).bytes();
   const int64_t work = flops(plan, op);
-  Table::Cell name(op.kind == OpKind::MatMul ? describe(plan, op) : op.name);
+  Table::Cell name(op.kind == OpKind::MatMul ? named_product(plan, op) : op.name);
   name.swatch = static_cast<int>(meaning_of(op));
   Table::Row row{{number, name, names_of(plan, op.in), names_of(plan, op.out), op.out.empty() ? Table::Cell() : Table::Cell(written),
                   work ? Table::Cell(work) : Table::Cell(), us > 0 ? Table::Cell(us) : Table::Cell()}};

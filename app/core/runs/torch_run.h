@@ -1,4 +1,4 @@
-// Trains the same network in PyTorch. Our script uses the same rows in the same order and the same first weights. Its
+// Trains the same network in PyTorch. Our script uses the same rows in the same order and the same initial weights. Its
 // measurements become a run file like any other. No Qt here.
 #pragma once
 #include <atomic>
@@ -44,7 +44,7 @@ void run_torch(const TorchRequest& request, const TorchTools& tools, const std::
 lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, const std::atomic<bool>& cancel,
                              const std::function<void(const std::string&)>& said);
 
-// Writes the input of the script: choices, shapes, rows, first weights, the order of rows in each epoch.
+// Writes the input of the script: choices, shapes, rows, initial weights, the order of rows in each epoch.
 void write_torch_data(const RunSpec& spec, const std::string& folder);
 // Merges the output of the script and the trace of `recorded` (may be empty) into one run file.
 void merge_torch_run(const TorchRequest& request, const std::string& folder, const std::string& recorded, const std::optional<FoundFile>& found = {});

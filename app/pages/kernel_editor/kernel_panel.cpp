@@ -122,7 +122,7 @@ QWidget* KernelPanel::makeEditor() {
   instructions_->hide();
   state_ = label(body, ui_font(11), {.selectable = true});
   state_->setMargin(6);
-  instructions_shown_ = new QPushButton(tr("Instructions"), body);
+  instructions_shown_ = new QPushButton(tr("Machine code"), body);
   instructions_shown_->setCheckable(true);
   instructions_shown_->setToolTip(tr("Shows the machine instructions of the kernel beside its lines, with nvdisasm of the CUDA toolkit."));
   auto* below = new QHBoxLayout;
@@ -189,7 +189,7 @@ QWidget* KernelPanel::makeTimePane() {
   time_pane_->setTitle(tr("Time"), tr("beside the built-in kernel and the limits"));
   auto* body = new QWidget(time_pane_);
   time_table_ = table_view(body, time_model_, time_sorter_, tr("Time beside the built-in kernel and the limits"));
-  new EmptyWords(time_table_, tr("A check that passes fills this."));
+  new EmptyWords(time_table_, tr("The times appear here after the check passes."));
   use_ = new QCheckBox(tr("Use it"), body);
   use_text_ = label(body, ui_font(11), {.selectable = true});
   undo_ = new QPushButton(tr("Undo"), body);

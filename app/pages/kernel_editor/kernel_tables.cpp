@@ -10,7 +10,7 @@ Table check_table(const std::vector<ShapeResult>& results) {
   table.columns = {{.key = "shape", .name = "shape", .kind = Kind::Text},
                    {.key = "result", .name = "result", .kind = Kind::Text},
                    {.key = "max_error", .name = "max error", .kind = Kind::Significant, .tip = "largest difference to the op, relative to the size of its results"},
-                   {.key = "same_bits", .name = "same bits", .kind = Kind::Text, .tip = "as the built-in kernel"}};
+                   {.key = "same_bits", .name = "bit-identical", .kind = Kind::Text, .tip = "to the built-in kernel"}};
   for (const ShapeResult& r : results) {
     Table::Cell result(r.good() ? "right" : std::string(r.verdict.good() ? "not checked" : to_string(r.verdict.fault)));
     result.tip = r.sentence;

@@ -76,8 +76,8 @@ void LibraryTable::mousePressEvent(QMouseEvent* event) {
 // long as there is space for them: they say what differs, too.
 void LibraryTable::fitColumns() {
   if (columns_chosen_) return;
-  constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags, LibraryModel::Peak,
-                            LibraryModel::Calls,  LibraryModel::Date,   LibraryModel::Loss, LibraryModel::Changes};
+  constexpr int kLeast[] = {LibraryModel::Preset, LibraryModel::Status, LibraryModel::Tags, LibraryModel::Peak, LibraryModel::Calls,
+                            LibraryModel::Date,   LibraryModel::Device, LibraryModel::Loss, LibraryModel::Changes};
   const int space = viewport()->width();
   setColumnWidth(LibraryModel::Name, std::clamp(sizeHintForColumn(LibraryModel::Name) + 8, kNameWidth, kMostName));
   setColumnWidth(LibraryModel::Changes, kChangesWidth);

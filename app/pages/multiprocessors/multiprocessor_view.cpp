@@ -118,6 +118,8 @@ void MultiprocessorView::paintSteps(QPainter& painter) const {
   painter.setFont(ui_font(11));
   painter.setPen(t.quiet);
   painter.drawText(QRectF(10, kStepsTop, map_.left - 18, kStepsHigh), Qt::AlignLeft | Qt::AlignBottom, tr("step time"));
+  if (std::ranges::any_of(report_->steps, [](const auto& step) { return !step.late.empty(); }))
+    painter.drawText(QRectF(map_.left, 0, map_.right - map_.left, kStepsTop - 4), Qt::AlignRight | Qt::AlignVCenter, tr("orange: a multiprocessor is late"));
   painter.setPen(t.text);
   painter.setFont(ui_font(12, 600));
   painter.drawText(QRectF(map_.left, 0, map_.right - map_.left, kStepsTop - 4), Qt::AlignLeft | Qt::AlignVCenter,

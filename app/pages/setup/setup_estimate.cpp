@@ -34,7 +34,7 @@ SetupEstimate::SetupEstimate(const RunSpec& spec) {
   chain = layer_chain(spec, shape, true);
   short_chain = layer_chain(spec, shape, false);
   training =
-      (spec.train.epochs == 1 ? QObject::tr("%1, rate %2 · %3 epoch") : QObject::tr("%1, rate %2 · %3 epochs"))
+      (spec.train.epochs == 1 ? QObject::tr("%1, lr %2 · %3 epoch") : QObject::tr("%1, lr %2 · %3 epochs"))
           .arg(text(to_string(spec.train.optimizer)), QString::number(spec.train.lr), count_text(spec.train.epochs));
   if (!shape.known()) return;
   if (batch > 0) steps = QObject::tr("%1 steps").arg(count_text((shape.train + batch - 1) / batch * spec.train.epochs));

@@ -492,7 +492,7 @@ void SetupPanel::refreshVerdict() {
     return say(tr("Cannot train: %1: %2").arg(text(at->field().label), QString::fromStdString(verdict.problem)), true);
   }
   if (verdict.needed_bytes == 0) return say(tr("Ready to train"), false);
-  say((verdict.with_data ? tr("Needs %1 with data and weights; %2 are free") : tr("Needs %1 beside the data; %2 are free"))
+  say((verdict.with_data ? tr("Needs %1 with data and weights; %2 are free") : tr("Needs %1 plus the data; %2 are free"))
           .arg(bytes_text(static_cast<double>(verdict.needed_bytes)), bytes_text(static_cast<double>(verdict.free_bytes))),
       false);
 }

@@ -182,7 +182,7 @@ void WeightsPanel::showHistograms() {
     const auto said = [one](const std::vector<float>& values) {
       return significant_text(one ? static_cast<double>(values[0]) : spread(values));
     };
-    bins.caption = (one ? tr("%1  %2 × %3   %4, at first %5") : tr("%1  %2 × %3   σ %4, at first %5"))
+    bins.caption = (one ? tr("%1  %2 × %3   %4, initially %5") : tr("%1  %2 × %3   σ %4, initially %5"))
                        .arg(QString::fromStdString(layer.name))
                        .arg(layer.rows)
                        .arg(layer.cols)

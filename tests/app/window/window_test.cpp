@@ -261,7 +261,7 @@ void WindowTest::aLessonDrawsItsConclusion() {
   session->setSpeed(TrainSpeed::Full);
 }
 
-// The one of four first weights asks while it trains.
+// The one of four initial weights asks while it trains.
 void WindowTest::aLessonAsksWhileItTrains() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());

@@ -152,7 +152,7 @@ TEST(Stalls, TheReportHasInstructionsWhenTheyAreAskedFor) {
 
 TEST(Stalls, ARunWithoutSamplesShowsHowToGetThem) {
   RunData run;
-  EXPECT_THAT(to_text(stall_report(run)), HasSubstr("Not sampled yet"));
+  EXPECT_THAT(to_text(stall_report(run)), HasSubstr("No samples yet"));
   run.summary.extra[kXrayKey] = "No X-ray: another profiler is reading them.";
   EXPECT_EQ(to_text(stall_report(run)), "No X-ray: another profiler is reading them.\n");
 }

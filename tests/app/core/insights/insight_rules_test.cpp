@@ -106,7 +106,7 @@ TEST(Insights, LossRules) {
   RunFacts f = naive();
   f.spec.model.init = Init::Normal;
   f.first_loss = 113;
-  EXPECT_EQ(named(insights(f), "first weights too large").change[0].second, "kaiming");
+  EXPECT_EQ(named(insights(f), "initial weights too large").change[0].second, "kaiming");
   f = naive();
   f.diverged = true;
   EXPECT_EQ(named(insights(f), "diverging loss").change[0].second, "0.0125");

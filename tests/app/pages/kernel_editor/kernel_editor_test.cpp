@@ -357,7 +357,7 @@ void KernelEditorTest::withoutSamplesItShowsWhy() {
   const KernelPage page(window);
   const auto run = test::made("not sampled", test::StepStyle::EagerDirect, true);
   page.panel->setRun(run.get());
-  QVERIFY(page.panel->legend()->text().startsWith("Not sampled yet."));
+  QVERIFY(page.panel->legend()->text().startsWith("No samples yet."));
   QVERIFY(!page.panel->code()->stalls()->isVisible());
   run->xray_note = "No X-ray: the driver allows them to administrators only.";
   page.panel->setRun(run.get());

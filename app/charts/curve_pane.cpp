@@ -245,8 +245,8 @@ QString CurvePane::lineKey(bool brief) const {
 void CurvePane::showNote() {
   const QString brief = measure_ == Gauge::Loss             ? (smoothing_ > 0 ? mean_name(batchesInMean()) : tr("batch loss"))
                         : measure_ == Gauge::Accuracy       ? QStringLiteral("%")
-                        : measure_ == Gauge::AllocatorCalls ? tr("a step")
-                        : measure_ == Gauge::AllocatorTime  ? tr("µs a step")
+                        : measure_ == Gauge::AllocatorCalls ? tr("per step")
+                        : measure_ == Gauge::AllocatorTime  ? tr("µs per step")
                         : measure_ == Gauge::Throughput     ? tr("samples/s")
                                                            : QString::fromLatin1(unit_.name);
   const QString key = key_ = lineKey();

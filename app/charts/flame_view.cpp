@@ -150,7 +150,7 @@ QString FlameView::tip(uint32_t index) const {
   if (!node.path.empty()) text += "\n" + QString::fromStdString(node.path);
   if (node.function == kNoName) text += "\n" + tr("The file has no name for this function.");
   if (difference_) {
-    text += "\n" + tr("%1 a step, %2 in the baseline").arg(time_of(node.ns), time_of(node.before));
+    text += "\n" + tr("%1 per step, %2 in the baseline").arg(time_of(node.ns), time_of(node.before));
     return text;
   }
   text += "\n" + tr("%1, %2 % of what is shown; alone %3").arg(time_of(node.ns), fixed_text(100 * node.ns / all, 1), time_of(node.alone));

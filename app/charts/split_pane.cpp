@@ -126,7 +126,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
 }
 
 SplitPane::SplitPane(QWidget* parent) : Pane(tr("Step time split"), parent) {
-  setTitle(tr("Step time split"), tr("µs a step"));
+  setTitle(tr("Step time split"), tr("µs per step"));
   auto* space = new QWidget(this);  // painted by the pane itself
   space->setAttribute(Qt::WA_TransparentForMouseEvents);
   setBody(space);

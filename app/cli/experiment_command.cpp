@@ -69,9 +69,9 @@ class Narrate final : public ExperimentSink {
     if (run.failed())
       std::fprintf(stderr, "  failed: %s\n", printable(run.message).c_str());
     else if (std::isnan(run.test_accuracy))
-      std::fprintf(stderr, "  %.1f µs a step\n", run.us_per_step);
+      std::fprintf(stderr, "  %.1f µs per step\n", run.us_per_step);
     else
-      std::fprintf(stderr, "  %.1f µs a step, test accuracy %.2f %%\n", run.us_per_step, 100 * run.test_accuracy);
+      std::fprintf(stderr, "  %.1f µs per step, test accuracy %.2f %%\n", run.us_per_step, 100 * run.test_accuracy);
   }
 };
 

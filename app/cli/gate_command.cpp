@@ -100,13 +100,13 @@ app::GateResult result_of(const GateArguments& a, const Side& first, const Side&
   app::GateResult result;
   if (are_run_files(first)) {
     result = app::judge_measured(step_times(first), step_times(second), limit);
-    result.unit = "µs a step";
+    result.unit = "µs per step";
   } else {
     if (!a.figure.empty()) app::check_figure(a.figure);
     const app::GateProgram programs[] = {program_of(first, a), program_of(second, a)};
     app::GateOptions options{.limit = limit, .most_pairs = a.pairs};
     result = app::run_gate(options, [&](bool b) { return app::run_program(programs[b]); }, prof::steady_seconds, a.json ? app::Watch{} : print_progress);
-    result.unit = is_spec(first) ? "µs a step" : !a.figure.empty() ? a.unit : "s";
+    result.unit = is_spec(first) ? "µs per step" : !a.figure.empty() ? a.unit : "s";
   }
   result.name_a = name_of(first), result.name_b = name_of(second);
   const GateVerdict verdict = result.state.verdict;

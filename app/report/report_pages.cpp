@@ -53,7 +53,7 @@ class Page {
     text(QObject::tr("%1, kernels by difference").arg(QString::fromStdString(from_to(table.a, table.b))), 15, 600);
     const QString a = QString::fromStdString(table.a), b = QString::fromStdString(table.b);
     cells(QObject::tr("kernel"),
-          {QObject::tr("%1, µs a step").arg(a), QObject::tr("%1, µs a step").arg(b), QObject::tr("%1 − %2, µs").arg(b, a)});
+          {QObject::tr("%1, µs per step").arg(a), QObject::tr("%1, µs per step").arg(b), QObject::tr("%1 − %2, µs").arg(b, a)});
     for (const prof::KernelDelta& k : table.rows)
       cells(QString::fromStdString(prof::plain_kernel_name(k.name)),
             {QString::fromStdString(figure::fixed(k.a_us, 2)), QString::fromStdString(figure::fixed(k.b_us, 2)),
@@ -116,7 +116,7 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
     if (r.steps > 0) facts << QObject::tr("%1 steps").arg(r.steps);
     if (!runs[i].accuracy.empty())
       facts << QObject::tr("%1 % test accuracy").arg(runs[i].accuracy.back().value, 0, 'f', 2);
-    if (!std::isnan(r.driver_calls)) facts << QObject::tr("%1 allocator calls a step").arg(r.driver_calls, 0, 'f', 1);
+    if (!std::isnan(r.driver_calls)) facts << QObject::tr("%1 allocator calls per step").arg(r.driver_calls, 0, 'f', 1);
     if (r.peak_bytes > 0) facts << QObject::tr("peak memory %1").arg(QString::fromStdString(figure::bytes_text(r.peak_bytes)));
     page.text(facts.join(QStringLiteral(" · ")), 11);
   }

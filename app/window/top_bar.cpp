@@ -241,7 +241,7 @@ void TopBar::buildSpeed(QHBoxLayout* row) {
 
 void TopBar::setSpeed(TrainSpeed speed, int slow_rate) {
   speed_->setText(speed_name(speed));
-  slow_->setText(tr("Slow: %1 steps a second").arg(slow_rate));
+  slow_->setText(tr("Slow: %1 steps per second").arg(slow_rate));
 }
 
 QWidget* TopBar::buildLive() {
@@ -261,7 +261,7 @@ QWidget* TopBar::buildLive() {
   throughput_ = new NumberCell(tr("throughput"), live);
   memory_ = new NumberCell(tr("step memory"), live);
   gpu_busy_ = new NumberCell(tr("GPU busy"), live);
-  kernels_ = new NumberCell(tr("kernels a step"), live);
+  kernels_ = new NumberCell(tr("kernels per step"), live);
   for (NumberCell* cell : {loss_, accuracy_, step_time_, gpu_busy_, kernels_, throughput_, memory_}) row->addWidget(cell);
   for (NumberCell* cell : {gpu_busy_, kernels_}) cell->hide();
   row->addStretch(1);
@@ -474,7 +474,7 @@ void TopBar::showFigures(const Run& run) {
   const int rank = run.split.rank;
   gpu_busy_->setValue(fixed_text(run.split.busy * 100, 0), "%");
   gpu_busy_->setCaption(rank < 0 ? tr("GPU busy") : tr("GPU busy, rank %1").arg(rank), false);
-  kernels_->setCaption(rank < 0 ? tr("kernels a step") : tr("kernels, rank %1").arg(rank), false);
+  kernels_->setCaption(rank < 0 ? tr("kernels per step") : tr("kernels, rank %1").arg(rank), false);
   kernels_->setValue(count_text(std::lround(run.split.kernels)), {});
   const bool cost = prof::tracing_cost_seen(run.tracing_cost);
   cost_->setText(cost ? tr("tracing costs %1").arg(QString::fromStdString(prof::tracing_cost_text(run.tracing_cost))) : QString());

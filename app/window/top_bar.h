@@ -68,7 +68,7 @@ class TopBar : public QWidget {
   void setCompact(bool compact);
   void setRuns(const std::vector<Run*>& runs);  // those that can be made current
   void setFollow(bool on);  // lit only while the shown run grows
-  void setSpeed(TrainSpeed speed, int slow_rate);  // steps a second
+  void setSpeed(TrainSpeed speed, int slow_rate);  // steps per second
   QVariantList traceChoices() const;  // level or window, and counters: stored in settings
   void setTraceChoices(const QVariantList& choices);
   QPushButton* train() const { return train_; }

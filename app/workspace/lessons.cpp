@@ -62,7 +62,7 @@ QString allocation_conclusion(const Runs& runs) {
     return s.steps > 0 ? static_cast<double>(s.calls.device_allocate + s.calls.device_free) / static_cast<double>(s.steps) : 0;
   };
   return speed_of_last(runs, QObject::tr("direct"), QObject::tr("arena")) +
-         QObject::tr(" Direct calls the driver's allocator %1 times a step, the arena %2 times.")
+         QObject::tr(" Direct calls the driver's allocator %1 times per step, the arena %2 times.")
              .arg(fixed_text(calls(*runs.front()), 0), fixed_text(calls(*runs.back()), 0));
 }
 

@@ -22,7 +22,7 @@ struct StartRequest {
   QString title;
   prof::TraceLevel trace = prof::TraceLevel::Kernels;
   bool paused = false;  // start paused, for single steps
-  int slow_rate = 20;   // steps a second at slow speed
+  int slow_rate = 20;   // steps per second at slow speed
 };
 
 // Trace options for every run started from now on, beside its level.
@@ -32,7 +32,7 @@ struct TraceExtras {
   int64_t node_window = 0, node_every = 0;  // as in prof::CollectorOptions
 };
 
-// How fast a training on this machine goes. Slow: some steps a second, to be watched. Step: one step at each stepOnce(). The
+// How fast a training on this machine goes. Slow: some steps per second, to be watched. Step: one step at each stepOnce(). The
 // steps and their losses are the same at each speed.
 enum class TrainSpeed { Full, Slow, Step };
 
@@ -58,7 +58,7 @@ class TrainingSession : public QObject {
   void stepOnce();
   void setSpeed(TrainSpeed speed);  // also of the run in training
   TrainSpeed speed() const { return speed_; }
-  int slowRate() const { return slow_rate_; }  // steps a second, of the run in training
+  int slowRate() const { return slow_rate_; }  // steps per second, of the run in training
   void stop();  // the running one and the waiting ones
   bool stopAndWait(int milliseconds);
   // Stops waiting for a run that does not end. Its thread and its file are left as they are, and the file says

@@ -171,7 +171,7 @@ std::optional<Occupancy> occupancy_of(const KernelFacts& facts, int compute) {
 }
 
 std::string to_text(const KernelFacts& facts, const std::string& file, int compute) {
-  std::string text = formatted("{} compiles for sm_{}: {} instructions, {} registers, {} of shared memory a block", file, compute, facts.instructions,
+  std::string text = formatted("{} compiles for sm_{}: {} instructions, {} registers, {} of shared memory per block", file, compute, facts.instructions,
                                facts.registers, bytes_text(static_cast<double>(facts.shared_bytes + facts.dynamic_bytes)));
   if (facts.local_bytes > 0) text += formatted(", {} bytes of a thread in local memory", facts.local_bytes);
   if (const auto occupancy = occupancy_of(facts, compute))

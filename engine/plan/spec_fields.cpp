@@ -88,7 +88,7 @@ constexpr FieldValue kAllocators[] = {
 constexpr FieldValue kSyncs[] = {
     {"every-op",
      "The host waits after each launch. Look at the grey waits, and at the idle GPU between kernels."},
-    {"every-step", "The host waits once a step. Look at the grey wait at the end of each step, and at the gap after "
+    {"every-step", "The host waits once per step. Look at the grey wait at the end of each step, and at the gap after "
                    "it."},
     {"on-read", "The host waits only where a value is read. Look at the launches: they run ahead of their kernels."}};
 constexpr FieldValue kFusions[] = {

@@ -89,12 +89,12 @@ void AllocatorHistory::widen() {
 Table allocator_rows(const Trace& trace, const AllocatorHistory& calls, int64_t steps) {
   using Kind = Table::Kind;
   Table table{{{"calls", "calls", "", Kind::Count, 0, 0, ""},
-               {"calls_a_step", "a step", "", Kind::Number, 2, 0, "Calls of a step."},
-               {"us_a_step", "µs a step", "", Kind::Time, 3, 0, ""},
+               {"calls_a_step", "per step", "", Kind::Number, 2, 0, "Calls of a step."},
+               {"us_a_step", "µs per step", "", Kind::Time, 3, 0, ""},
                {"allocations", "allocated", "", Kind::Count, 0, 10, ""},
                {"frees", "freed", "", Kind::Count, 0, 10, ""},
                {"total_us", "total", "µs", Kind::Time, 3, 12, ""},
-               {"us_a_call", "µs a call", "", Kind::Time, 3, 12, ""},
+               {"us_a_call", "µs per call", "", Kind::Time, 3, 12, ""},
                {"mb", "MB", "", Kind::Number, 3, 10, ""},
                {"bytes", "asked for", "", Kind::Bytes, 0, 0, ""},
                {"name", "allocator calls of", "", Kind::Text, 0, 1, ""}}, {}};

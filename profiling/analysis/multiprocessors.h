@@ -85,11 +85,11 @@ std::optional<FoundSpan> span_of(const Trace& trace, const MultiprocessorReport&
 InnerBar bar_of(const MultiprocessorReport& report, const LateMultiprocessor& late);
 
 std::string row_name(const MultiprocessorReport& report, size_t row);  // with its GPU if there are several
-// "multiprocessor 17 ends forward 0.40 µs later than the median in 90 % of the steps: costs 0.31 µs a step"
+// "multiprocessor 17 ends forward 0.40 µs later than the median in 90 % of the steps: costs 0.31 µs per step"
 std::string late_text(const LateMultiprocessor& late);
 std::string late_text(const MultiprocessorReport& report, const LateEnd& late);  // the same about one step
 std::string late_headline(const MultiprocessorReport& report);                   // also if none is late
-// "132 multiprocessors · 60 steps · 3.46 µs a step inside the kernel, without launches"
+// "132 multiprocessors · 60 steps · 3.46 µs per step inside the kernel, without launches"
 std::string caption(const MultiprocessorReport& report);
 // "step 4 321 of persistent_cluster · 3.46 µs"
 std::string step_caption(const MultiprocessorReport& report, size_t step);

@@ -48,7 +48,7 @@ std::string row_name(const MultiprocessorReport& report, size_t row) {
 
 std::string late_text(const LateMultiprocessor& late) {
   return late.name + " ends " + late.phase + " " + fixed(late.late_us, 2) + " µs later than the median in " +
-         percent(late.share, 0) + " of the steps: costs " + fixed(late.cost_us, 2) + " µs a step";
+         percent(late.share, 0) + " of the steps: costs " + fixed(late.cost_us, 2) + " µs per step";
 }
 
 std::string late_text(const MultiprocessorReport& report, const LateEnd& late) {

@@ -117,7 +117,7 @@ void add_peak(RankReport& report, std::span<const BusRate> measured);
 
 std::string clocks_text(const RankReport& report);  // "clocks ± 4.0 µs", "all on one clock"; empty: not known
 std::string basis_text(const RankReport& report);  // which columns of rank_table() are of the median step
-// "rank 5 makes all ranks lose 0.30 ms a step (12 %): it comes about 3.0 ms late in every 10th step". If it is late in every step:
+// "rank 5 makes all ranks lose 0.30 ms per step (12 %): it comes about 3.0 ms late in every 10th step". If it is late in every step:
 // "rank 0 waits 3.56 ms of the median step (30 %) for rank 1, which computes 2.1× as long". Empty without a straggler.
 std::string straggler_text(const RankReport& report);
 // How the figures of the straggler relate: how late it comes, and why the collectives of a rank wait longer than the rank.

@@ -80,7 +80,7 @@ std::string text_of(const RankReport& report, const Straggler& s) {
            (s.computes > 0 ? longer : "comes " + time_text(mean_lateness_us(report, s.rank)) + " late on average");
   std::string when = " in " + std::to_string(s.late_steps) + (s.late_steps == 1 ? " step" : " steps");
   if (s.every > 0) when = s.every == 1 ? " in every step" : " in every " + ordinal(s.every) + " step";
-  return rank + " makes all ranks lose " + ms_text(s.cost_us) + " a step" + share + ": it comes about " + ms_text(s.late_us) + " late" + when +
+  return rank + " makes all ranks lose " + ms_text(s.cost_us) + " per step" + share + ": it comes about " + ms_text(s.late_us) + " late" + when +
          (s.computes > 0 ? " and " + longer : "");
 }
 
@@ -138,7 +138,7 @@ Table collective_table(const RankReport& report) {
                {"wait_us", "wait (may compute)", "µs", Kind::Number, 1, 20, "Time until the last rank arrives, of the ranks that wait; the GPU may compute beside it."},
                {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
-               {"cost_us", "µs a step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what collectives add to a step."},
+               {"cost_us", "µs per step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what collectives add to a step."},
                {"bus_gb_s", "bus GB/s", "", Kind::Significant, 0, 9, "Bus bandwidth of a mean call, as the times are means."},
                {"peak_gb_s", "peak GB/s", "", Kind::Significant, 0, 10, "What these GPUs reach with such messages when nothing else runs."},
                {"peak_percent", "% of peak", "", Kind::Number, 0, 0,

@@ -97,7 +97,7 @@ std::string interval_text(const Interval& us) {
 std::string to_text(const WhatIf& result, const std::string& advice) {
   std::string text = "measured     " + interval_text(result.measured_us) + " a step, median; replayed: " + of_steps(result.which, result.whole_trace) +
                      formatted(", {:.2f} % off\n", 100 * result.replay_error);
-  if (!result.edits.empty()) text += "predicted    " + interval_text(result.predicted_us) + " a step: " + change_text(result) + "\n" + edits_text(result);
+  if (!result.edits.empty()) text += "predicted    " + interval_text(result.predicted_us) + " per step: " + change_text(result) + "\n" + edits_text(result);
   text += advice;
   text += path_text("of the critical path of a measured step, through all ranks: the work and waits that decide how long it takes", result.path);
   if (!result.edits.empty()) text += path_text("of the critical path of a predicted step", result.path_after);

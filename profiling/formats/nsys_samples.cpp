@@ -10,7 +10,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr int64_t kUsualPeriod = 1'000'000;  // Nsight Systems takes 1,000 samples a second unless an option changes it
+constexpr int64_t kUsualPeriod = 1'000'000;  // Nsight Systems takes 1,000 samples per second unless an option changes it
 
 // The stack of each event. A text that is no stack has one frame without a file.
 std::unordered_map<int64_t, NameId> read_stacks(Database& db, TraceBuilder& builder,

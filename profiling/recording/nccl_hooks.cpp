@@ -96,7 +96,7 @@ int end_group(Real real, NcclWork* first = nullptr) {
 }
 
 // What a call does, as its ranges said of an earlier one that differs in the number of elements only. A program calls once
-// in a millisecond or so, and then all that a call touches has left the caches: our own code took 5 µs a call when it saw
+// in a millisecond or so, and then all that a call touches has left the caches: our own code took 5 µs per call when it saw
 // the ranges and put the text together each time, and takes 2 (on an H100's host).
 struct Kind {
   const void* communicator;

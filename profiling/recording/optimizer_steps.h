@@ -1,5 +1,5 @@
 // The steps of a recorded Python program: those that it says, or else the calls of step() of its first optimizer. A step() is
-// recorded in C: a program calls it once a step, when all code has left the caches, and then a Python function of ours around it
+// recorded in C: a program calls it once per step, when all code has left the caches, and then a Python function of ours around it
 // costs as much as the two events of a collective.
 #pragma once
 #include <cstdint>

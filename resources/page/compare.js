@@ -195,7 +195,7 @@ function compareView(pair) {
     const chart = element('div'), show = byOp => chart.replaceChildren(waterfallChart(diff.step, byOp ? diff.causes_by_op : diff.causes, 0, pair.b));
     show(false);
     const tools = diff.causes_by_op.some(cause => cause.op) ? [segments(['by cause', 'by op'], 0, i => show(i === 1))] : [];
-    grid.append(pane('', 'Where the ' + fixed(Math.abs(diff.step.delta_us), 1) + ' µs went', 'µs a step; the parts sum to the difference', body(chart), ...tools));
+    grid.append(pane('', 'Where the ' + fixed(Math.abs(diff.step.delta_us), 1) + ' µs went', 'µs per step; the parts sum to the difference', body(chart), ...tools));
   }
   grid.append(pane('six', 'Measures', 'the baseline is ' + a.letter, flush(measureTable(diff, a, b))));
   const tables = [['kernels', diff.kernels], ['ops', diff.ops], ['modules', diff.modules], ['lines', diff.lines]].filter(([, rows]) => rows && rows.length);

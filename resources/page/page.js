@@ -409,7 +409,7 @@ function conclusion() {
   if (run.ranks && run.ranks.finding) return sentence(run.ranks.finding);
   if (run.insights.length) return sentence(run.insights[0].headline);
   const time = run.stats.step_time_us;
-  return time ? run.name + ': ' + fixed(time.median, 1) + ' µs a step' : run.name;
+  return time ? run.name + ': ' + fixed(time.median, 1) + ' µs per step' : run.name;
 }
 
 const page = new Page();

@@ -9,7 +9,7 @@
 
 namespace ws::test {
 
-// A job that sends so many spans and steps a second, as the collectors would: in batches, with the times of the clock.
+// A job that sends so many spans and steps per second, as the collectors would: in batches, with the times of the clock.
 class MadeJob {
  public:
   MadeJob(const app::JobFolder& job, double spans_a_s, double steps_a_s, const std::string& request = "{}")

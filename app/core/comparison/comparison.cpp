@@ -44,7 +44,7 @@ bool same_model(const RunSpec& a, const RunSpec& b) {
 void name_choices(std::vector<std::string>& out, const RunSpec& a, const RunSpec& b) {
   if (!same_model(a, b)) out.emplace_back("the models differ: their kernels cannot be compared one by one");
   if (a.data.name != b.data.name) out.emplace_back("the data sets differ: losses are not comparable");
-  if (a.train.batch != b.train.batch) out.emplace_back("the batches differ: compare samples a second, not steps");
+  if (a.train.batch != b.train.batch) out.emplace_back("the batches differ: compare samples per second, not steps");
   if (a.exec.precision != b.exec.precision) out.emplace_back("precision differs: losses are close, not equal");
 }
 

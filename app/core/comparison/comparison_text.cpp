@@ -57,7 +57,7 @@ std::string ops_text(const Waterfall& w, bool gpu) {
 }
 
 std::string kernels_text(const std::vector<KernelDelta>& kernels, bool gpu) {
-  return std::string(gpu ? "\nKernels a step, or the ops of a CPU" : "\nOps a step") + ", means of the same steps\n" + ws::to_text(delta_rows(kernels), 2);
+  return std::string(gpu ? "\nKernels per step, or the ops of a CPU" : "\nOps per step") + ", means of the same steps\n" + ws::to_text(delta_rows(kernels), 2);
 }
 
 std::string stalls_text(const prof::StallComparison& stalls) {
@@ -235,7 +235,7 @@ std::string speed_text(const Comparison& c, const std::string& a, const std::str
                  ? "Too much noise to compare " + a + " and " + b
                  : b + " is as fast as " + a + ": within noise";
     case Speed::Differs:
-      return b + (pace_change(c.of(MeasureKind::StepTime).a, c.of(MeasureKind::StepTime).b) >= kRatioFrom ? " is " : " takes ") + pace_text(c.of(MeasureKind::StepTime).a, c.of(MeasureKind::StepTime).b, " a step");
+      return b + (pace_change(c.of(MeasureKind::StepTime).a, c.of(MeasureKind::StepTime).b) >= kRatioFrom ? " is " : " takes ") + pace_text(c.of(MeasureKind::StepTime).a, c.of(MeasureKind::StepTime).b, " per step");
     case Speed::Unknown:
       break;
   }
@@ -280,7 +280,7 @@ std::string to_text(const Comparison& c, prof::GroupBy by) {
     const std::string level = by == prof::GroupBy::Layer ? "modules" : by == prof::GroupBy::Op ? "ops" : "lines";
     return text + "\nNeither run names a " + what + ". Record the program again with --level " + level + ".\n";
   }
-  return text + "\n" + (c.gpu ? "Kernels a step by " : "Ops a step by ") + what + ", means of the same steps\n" + ws::to_text(delta_rows(rows->second), 2);
+  return text + "\n" + (c.gpu ? "Kernels per step by " : "Ops per step by ") + what + ", means of the same steps\n" + ws::to_text(delta_rows(rows->second), 2);
 }
 
 std::string to_text(const Comparison& c) {

@@ -15,14 +15,14 @@ bool is_quiet(Verdict verdict);             // no difference: equal or within no
 // True if the noise is so large that even a large difference would not be seen: nobody is "as fast".
 bool noise_hides_all(const MeasureValue& a, const MeasureValue& b);
 // How the candidate's step time differs, in the words of all views: "21.7 % more time", "2.30× faster", each with `than`
-// after it (" a step"), and " (no interval: too few steps)" where it is. "within noise"; empty if a step time is unknown.
+// after it (" per step"), and " (no interval: too few steps)" where it is. "within noise"; empty if a step time is unknown.
 std::string pace_text(const MeasureValue& baseline, const MeasureValue& candidate, const std::string& than);
 // The words of the gate: "slower by 2.30 %", "no difference beyond 2.0 %", "cannot tell".
 std::string headline_of(GateVerdict verdict, double change, double limit);
 // "slower by 2.30 % (+1.90 % to +2.70 %)", "cannot tell: the noise is not known"
 std::string judged_text(const StepVerdict& judged);
 std::string percent_change_text(double percent);              // "−42.1 %"; "12.3 times" beyond ten times
-// "B takes 21.7 % more time a step", "B is as fast as A: within noise", "Too much noise to compare A and B".
+// "B takes 21.7 % more time per step", "B is as fast as A: within noise", "Too much noise to compare A and B".
 std::string speed_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
 // "B reaches 97.1 % test accuracy, A 93.4 %"; empty if accuracy and loss are unknown for one of the runs.
 std::string result_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");

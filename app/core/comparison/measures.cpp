@@ -110,11 +110,11 @@ void add_gpu(List& list, const ComparedRun& run) {
   const bool traced = run.sample.traced() && !run.one_step && works;
   const double busy = works && run.sample.gpu ? run.busy_percent() : kUnknown;
   list.group(kGpu);
-  list.add(MeasureKind::Kernels, run.sample.gpu || !works ? "kernels a step" : "ops a step", "", {traced ? run.sample.kernels_per_step : kUnknown},
+  list.add(MeasureKind::Kernels, run.sample.gpu || !works ? "kernels per step" : "ops per step", "", {traced ? run.sample.kernels_per_step : kUnknown},
            Better::Lower, 1);
-  list.add(MeasureKind::Allocations, "allocations a step", "",
+  list.add(MeasureKind::Allocations, "allocations per step", "",
            {traced ? run.sample.allocations_per_step : kUnknown}, Better::Lower, 1);
-  list.add(MeasureKind::DriverAllocations, "driver allocations a step", "",
+  list.add(MeasureKind::DriverAllocations, "driver allocations per step", "",
            {traced ? run.sample.driver_allocations_per_step : kUnknown}, Better::Lower, 1);
   list.add(MeasureKind::Busy, "GPU busy", "%",
            {busy, busy * interval_of_blocks(run.sample.step_us).half_width / run.sample.mean_step_us()},
@@ -140,7 +140,7 @@ void add_ranks(List& list, const ComparedRun& run) {
 
 void add_results(List& list, const ComparedRun& run) {
   list.group("Memory");
-  list.add(MeasureKind::DriverCalls, "allocator calls a step", "", {run.driver_calls}, Better::Lower, 1);
+  list.add(MeasureKind::DriverCalls, "allocator calls per step", "", {run.driver_calls}, Better::Lower, 1);
   list.add(MeasureKind::PeakMemory, "peak memory", "KiB", {run.peak_bytes / 1024}, Better::Lower, 1);
   list.group(kResult);
   list.add(MeasureKind::FirstLoss, "first loss", "", {run.first_loss}, Better::Lower, 4);
@@ -203,7 +203,7 @@ void share_name_of_work(std::vector<Measures>& runs) {
   std::set<std::string> names;
   for (const Measures& run : runs) names.insert(measure(run, MeasureKind::Kernels).name);
   for (Measures& run : runs)
-    if (names.size() > 1) std::ranges::find(run, MeasureKind::Kernels, &MeasureValue::kind)->name = "kernels, or ops of a CPU, a step";
+    if (names.size() > 1) std::ranges::find(run, MeasureKind::Kernels, &MeasureValue::kind)->name = "kernels, or ops of a CPU, per step";
 }
 
 }  // namespace

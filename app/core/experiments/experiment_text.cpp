@@ -24,7 +24,7 @@ Measure measure_of(const std::string& look_at) {
   if (look_at == "samples_per_s") return {&TrialResult::samples_per_s, "", " samples/s", 1, 0, false};
   if (look_at == "first_loss") return {&TrialResult::first_loss, "a first loss of ", "", 1, 3, true};
   if (look_at == "test_accuracy") return {&TrialResult::test_accuracy, "", " % test accuracy", 100, 2, false};
-  return {&TrialResult::us_per_step, "", " µs a step", 1, 1, true};
+  return {&TrialResult::us_per_step, "", " µs per step", 1, 1, true};
 }
 
 std::vector<const TrialResult*> trained(const ExperimentResult& result, const Measure& measure) {

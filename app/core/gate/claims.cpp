@@ -23,7 +23,7 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double kWithoutNoise = 0.05;  // a figure of unknown noise must differ by so much of the limit
 
-// Numbers are kept in µs, bytes, shares of 1, samples a second and GB a second.
+// Numbers are kept in µs, bytes, shares of 1, samples per second and GB a second.
 enum class Unit : uint8_t { None, Time, Bytes, Share, Rate, Bandwidth };
 
 struct Figure {
@@ -83,7 +83,7 @@ constexpr NamedMeasure kMeasures[] = {
     {"p95 step", "95th percentile", MeasureKind::StepP95},
     {"p99 step", "99th percentile", MeasureKind::StepP99},
     {"mean step", "mean of the measured steps, without pauses", MeasureKind::SampleMean},
-    {"throughput", "samples a second, of runs whose batch is known", MeasureKind::Throughput},
+    {"throughput", "samples per second, of runs whose batch is known", MeasureKind::Throughput},
     {"training time", "of the training with its tests", MeasureKind::TrainingTime, "the whole run"},
     {"program ran", "a recorded program, from its start to its end", MeasureKind::TrainingTime, "the whole run"},
     {"kernels per step", "kernels of the GPU", MeasureKind::Kernels},

@@ -59,12 +59,12 @@ std::string names_text(const std::vector<std::string>& names) {
   return text;
 }
 
-// "carried by  module fc1        12.0 → 24.0 µs a step"
+// "carried by  module fc1        12.0 → 24.0 µs per step"
 std::string reasons_text(const GateReasons& reasons) {
   std::string text;
   const auto line = [&](const std::string& head, const std::string& words) { text += formatted("{:<10} {}\n", head, words); };
   for (const GateReason& row : reasons.rows)
-    line(&row == &reasons.rows[0] ? "carried by" : "", row.kind + " " + row.name + "   " + significant(row.a_us) + " → " + significant(row.b_us) + " µs a step");
+    line(&row == &reasons.rows[0] ? "carried by" : "", row.kind + " " + row.name + "   " + significant(row.a_us) + " → " + significant(row.b_us) + " µs per step");
   if (!reasons.only_a.empty()) line("only in A", names_text(reasons.only_a));
   if (!reasons.only_b.empty()) line("only in B", names_text(reasons.only_b));
   if (!reasons.missing.empty()) line("carried by", reasons.missing);

@@ -72,7 +72,7 @@ Found launch_bound(const RunFacts& f) {
   Insight insight{"launch-bound step",
                   "the GPU waits " + part_text(f, gaps) + " for its next kernel",
                   plain(f.kernels_per_step) +
-                      " launches a step, each takes longer than its kernel. A CUDA graph launches all of them at once.",
+                      " launches per step, each takes longer than its kernel. A CUDA graph launches all of them at once.",
                   {{"exec.launch", "graph"}},
                   f.step_us - gaps + left,
                   Meaning::Launch};
@@ -100,7 +100,7 @@ Found unfused_chains(const RunFacts& f) {
                               f.part(Meaning::Launch) + f.part(Meaning::Sync));
   if (gain < kWorthSaying * f.step_us) return {};
   Insight insight{"unfused chains",
-                  plain(before) + " ops a step, but " + plain(after) + " are enough",
+                  plain(before) + " ops per step, but " + plain(after) + " are enough",
                   "Bias, activation, loss and update each read and write memory. Fusion makes one kernel of each: " + percent(gone, 0) +
                       " of the ops go, and of their kernels, launch gaps and waits.",
                   {{"exec.fusion", "pointwise"}},
@@ -170,7 +170,7 @@ Found tiny_batch(const RunFacts& f) {
                        std::to_string(f.spec.train.batch) + " rows",
                    "A step of " + bigger + " rows takes " + time_text(longest) + " at the most, so at least " +
                        plain(4 * f.step_us / longest) +
-                       " times the samples a second; raise the rate with it and watch the accuracy.",
+                       " times the samples per second; raise the rate with it and watch the accuracy.",
                    {{"train.batch", bigger}},
                    0,
                    Meaning::Idle});
@@ -205,9 +205,9 @@ Found low_occupancy(const RunFacts& f) {
         "low occupancy",
         row.key + " takes " + share_of_kernels(f, row) + ", at " +
             percent(f.occupancy[i], 0) + " occupancy",
-        std::to_string(row.detail.registers) + " registers a thread and " +
+        std::to_string(row.detail.registers) + " registers per thread and " +
             std::to_string((row.detail.static_shared + row.detail.dynamic_shared) / 1024) +
-            " KiB of shared memory a block leave space for few warps. This is often right for products. For other "
+            " KiB of shared memory per block leave space for few warps. This is often right for products. For other "
             "kernels, look at the roofline.",
         {},
         0,

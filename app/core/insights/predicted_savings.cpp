@@ -149,7 +149,7 @@ void predict_savings(std::vector<Insight>& insights, const std::function<prof::S
 std::string saving_text(const Insight& insight, double step_us) {
   if (insight.saves_us.known()) return saving_text(insight.saves_us);
   if (insight.predicted_us > 0) return saving_text(Interval{step_us - insight.predicted_us, 0});
-  return insight.at_most_us > 0 ? "saves at most " + time_text(insight.at_most_us) + " a step" : std::string();
+  return insight.at_most_us > 0 ? "saves at most " + time_text(insight.at_most_us) + " per step" : std::string();
 }
 
 std::string relation_text(const Insight& insight) {

@@ -16,7 +16,7 @@ namespace ws::app {
 // The largest saving comes first, and is the headline of its insight.
 void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts);
 
-// "saves 12.3 ± 3.0 µs a step", "saves at most 835.0 µs a step"; empty without a prediction. `step_us`: of the facts above.
+// "saves 12.3 ± 3.0 µs per step", "saves at most 835.0 µs per step"; empty without a prediction. `step_us`: of the facts above.
 std::string saving_text(const Insight& insight, double step_us);
 // How the saving relates to the split and to the calls: "about what “launch gaps” takes in the split, 95.5 µs". Empty without such
 // figures.

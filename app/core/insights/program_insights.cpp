@@ -473,7 +473,7 @@ class Program {
       return {};
     return insight(
         "many kernels of the optimizer",
-        "the optimizer launches " + count_text(kernels) + " kernels a step: " + time_text(per_step(optimizer_.time)) +
+        "the optimizer launches " + count_text(kernels) + " kernels per step: " + time_text(per_step(optimizer_.time)) +
             ", " + share(optimizer_.time),
         "A fused optimizer updates all parameters with a few kernels: pass fused=True, or foreach=True, to it.",
         prof::Meaning::Optimizer, optimizer_, "fused optimizer");
@@ -517,7 +517,7 @@ class Program {
       where = " at " + prof::line_of(trace_.ops[op]);
     return saves_at_most(all.time, insight("zeroed gradients",
                    "zero_grad fills the gradients with zeros" + where + ", and the backward pass adds to them: " +
-                       time_text(per_step(all.time)) + " a step, " + share(all.time),
+                       time_text(per_step(all.time)) + " per step, " + share(all.time),
                    "Call zero_grad(set_to_none=True), the default since PyTorch 2.0: the backward pass then writes new gradients.",
                    prof::Meaning::Optimizer, all, "zero_grad(set_to_none=True)"));
   }
@@ -526,7 +526,7 @@ class Program {
     const Cost all = sum_of(transposed_);
     if (!worth_a_card(all.time)) return {};
     return saves_at_most(all.time, insight("channels last",
-                   "convolutions transpose their images to channels-last and back: " + time_text(per_step(all.time)) + " a step, " +
+                   "convolutions transpose their images to channels-last and back: " + time_text(per_step(all.time)) + " per step, " +
                        share(all.time),
                    most_of_it(transposed_) + "Keep the images in that layout: model.to(memory_format=torch.channels_last), and the "
                        "same for the input.",
@@ -538,7 +538,7 @@ class Program {
     if (compiled_ || !worth_a_card(all.time)) return {};
     const double kernels = static_cast<double>(chained_) / static_cast<double>(steps_);
     return saves_at_most(all.time, insight("pointwise chains",
-                   count_text(kernels) + " pointwise kernels a step run in chains: as one kernel for each chain, they would take " +
+                   count_text(kernels) + " pointwise kernels per step run in chains: as one kernel for each chain, they would take " +
                        time_text(per_step(all.time)) + " less, " + share(all.time),
                    most_of_it(chains_) + "torch.compile(model) fuses such chains.",
                    prof::Meaning::Pointwise, all, "fuse pointwise chains (torch.compile)"));

@@ -252,7 +252,7 @@ Found waits(const Judged& j) {
   const double spent = j.part(Meaning::Sync);
   if (j.seen.waits.count == 0 || !j.worth_saying(spent)) return {};
   return insight(j, "waits",
-                 "the host waits " + j.count(static_cast<double>(j.seen.waits.count)) + " times" + (j.look.steps.count > 0 ? " a step" : "") +
+                 "the host waits " + j.count(static_cast<double>(j.seen.waits.count)) + " times" + (j.look.steps.count > 0 ? " per step" : "") +
                      " while the GPU does nothing: " + j.share(spent),
                  std::string("At the end of each wait, the GPU has no work left. Wait only where a result is read.") +
                      (j.look.own_training ? "" : " In PyTorch, .item() and .cpu() also wait."),

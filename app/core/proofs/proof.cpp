@@ -182,7 +182,7 @@ std::vector<Proof> kept_proofs(const fs::path& file) {
 }
 
 std::string to_text(const Proof& proof) {
-  const auto row = [](const char* name, const Interval& us) { return formatted("{:<11} {} ± {} µs a step\n", name, fixed(us.value, 2), fixed(us.half_width, 2)); };
+  const auto row = [](const char* name, const Interval& us) { return formatted("{:<11} {} ± {} µs per step\n", name, fixed(us.value, 2), fixed(us.half_width, 2)); };
   return row("before", proof.before_us) + row("predicted", proof.predicted_us) + row("measured", proof.after_us) +
          formatted("{:<11} {} % of the measured time\n{:<11} {}\n{:<11} {}, {} rounds in turn{}\n", "error", signed_fixed(100 * proof.error(), 1), "choices", proof.changes, "device", proof.device, proof.rounds,
                    proof.left_out > 0 ? formatted("; {} left out, as the machine changed its pace", proof.left_out) : "");

@@ -124,8 +124,8 @@ ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shi
 std::string saving_text(const Interval& us) {
   const double most = us.value + us.half_width;
   if (!(most > 0)) return "saves nothing";
-  if (us.value < us.half_width) return "saves less than " + prof::interval_text({most, 0}) + " a step";  // the interval holds 0
-  return "saves " + prof::interval_text(us) + " a step";
+  if (us.value < us.half_width) return "saves less than " + prof::interval_text({most, 0}) + " per step";  // the interval holds 0
+  return "saves " + prof::interval_text(us) + " per step";
 }
 
 }  // namespace ws::app

@@ -35,7 +35,7 @@ class ProvedPredictions {
   // "such predicted steps were off by 6.0 % at the median, here 24.0 µs (14 checks on this machine)". `kind`: as of kind_of_edits().
   // `step_us`: the predicted step; 0: none.
   std::string quote(const std::string& kind, double step_us) const;
-  // The whole doubt in a prediction, after what it saves: "Saves 120.0 ± 9.0 µs a step. ± shows …: such predicted steps were off by …."
+  // The whole doubt in a prediction, after what it saves: "Saves 120.0 ± 9.0 µs per step. ± shows …: such predicted steps were off by …."
   std::string quote(const Interval& saves_us, double step_us, const std::string& kind) const;
   // Several kinds at once: "predicted steps were off by 1.4 % (no sync), 26.8 % (one graph launch) in checks on this machine; not
   // checked yet: choices". All kinds together if none of these is checked.
@@ -47,7 +47,7 @@ class ProvedPredictions {
 std::string with_noise(bool noise, std::string quote);  // before it what ± shows and what it leaves out, if there is a ±
 ProvedPredictions proved_predictions();  // reads the proofs that are kept and those that ship
 
-// "saves 12.3 ± 3.0 µs a step", "saves less than 15.3 µs a step" if it may be nothing.
+// "saves 12.3 ± 3.0 µs per step", "saves less than 15.3 µs per step" if it may be nothing.
 std::string saving_text(const Interval& us);
 
 }  // namespace ws::app

@@ -27,7 +27,7 @@ Drawing experiment_figure(const ExperimentResult& result) {
   const double height = kBarsTop + kRow * static_cast<double>(result.trials.size());
   Drawing drawing{kLabel + kBars + 90, height + 34};
   drawing.rect(0, 0, kLabel + kBars + 90, height + 34, "#FFFFFF");  // also on a dark page
-  drawing.text(8, 16, result.spec.title + ": µs a step", Anchor::Start, 13, kInk, 600);
+  drawing.text(8, 16, result.spec.title + ": µs per step", Anchor::Start, 13, kInk, 600);
   for (const double tick : ticks(log ? from : 0, most, log, 5)) {
     drawing.line(x(tick), kBarsTop - 4, x(tick), height, "#E6E9EE");
     drawing.text(x(tick), height + 12, tick_text(tick), Anchor::Middle, 10);

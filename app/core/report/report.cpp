@@ -96,7 +96,7 @@ constexpr const char* kWhichSteps =
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
   std::string out = "<table>" + row({"", "run", "device", "status", "steps", "step time, µs", "mean with pauses, µs",
-                                     "samples/s", "loss", "test accuracy %", "allocator calls a step", "peak memory",
+                                     "samples/s", "loss", "test accuracy %", "allocator calls per step", "peak memory",
                                      "tracing costs"},
                                     "th");
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -132,7 +132,7 @@ std::string kernels_html(const std::vector<ReportRun>& runs) {
   for (const KernelTable& table : kernel_tables(runs)) {
     const std::string &a = table.a, &b = table.b;
     out += "<h2>" + from_to(a, b) + ", kernels by difference</h2>\n<table class=\"kernels\">" +
-           row({"kernel", a + ", calls a step", b + ", calls a step", a + ", µs a step", b + ", µs a step",
+           row({"kernel", a + ", calls per step", b + ", calls per step", a + ", µs per step", b + ", µs per step",
                 b + " − " + a + ", µs"},
                "th");
     for (const prof::KernelDelta& k : table.rows)
@@ -214,7 +214,7 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
                    figure::waterfall(prof::waterfall(a.median_parts, b.median_parts), who[0], who[i])});
     if (a.op_parts.empty() && b.op_parts.empty()) continue;
     all.push_back({"waterfall-ops" + number, title + ", kernels by op",
-                   "The same difference in µs a step, the time of kernels by the op that they belong to." + noise,
+                   "The same difference in µs per step, the time of kernels by the op that they belong to." + noise,
                    figure::waterfall_by_op(prof::folded(prof::waterfall_by_op(a, b), kMostOps), who[0], who[i])});
   }
   for (ReportFigure& figure : all) figure.caption += " " + runs_caption(runs);

@@ -386,7 +386,7 @@ std::vector<SqlView> make_views() {
        {kRun, {"time_ns", "ns on the clock of the run"}, {"rank", "rank; null: the run has no ranks. Of several ranks, the memory of the first is recorded"}, {"action", "allocate, free, reserve, release"}, {"address", "address"}, {"bytes", "bytes"},
         {"allocator", "cudaMalloc, caching, PyTorch, …"}, kStep, kOp, kModule, kLine}, listed(list_allocations)},
       {"collectives", "collectives of several ranks, means of a step over all ranks",
-       {kRun, {"name", "collective"}, {"bytes", "of one call"}, {"ranks", "that take part"}, {"count", "calls a step"}, {"wait_us", "for the last rank, µs"},
+       {kRun, {"name", "collective"}, {"bytes", "of one call"}, {"ranks", "that take part"}, {"count", "calls per step"}, {"wait_us", "for the last rank, µs"},
         {"transfer_us", "µs"}, {"exposed_us", "transfer that no computation hides, µs"}, {"bus_gb_s", "bus bandwidth, GB/s"}}, listed(list_collectives)},
       {"ranks", "what the GPU of each rank does in the median step",
        {kRun, kRank, {"host", "machine"}, {"step_us", "the median step, µs"}, {"computes_us", "kernels without communication run, µs"}, {"wait_us", "it only waits for the last rank, µs"},

@@ -144,7 +144,7 @@ void BarsView::render(QPainter& painter, const QRectF& area) const {
   paintValues(painter, QRectF(inner.left() + split, inner.top(), rest - 14, inner.height()),
               tr("Peak memory, %1").arg(unit.name), &BarRun::peak_bytes, unit.bytes < kMiB ? 1 : 2, unit.bytes);
   paintValues(painter, QRectF(inner.left() + split + rest, inner.top(), rest - 14, inner.height()),
-              tr("Allocator calls a step"), &BarRun::calls, 1);
+              tr("Allocator calls per step"), &BarRun::calls, 1);
 }
 
 void BarsView::paintEvent(QPaintEvent*) {

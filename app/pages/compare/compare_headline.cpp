@@ -67,7 +67,7 @@ QString causes_text(const prof::Waterfall& exact) {
   return QObject::tr("Step time %1 %2: %3.").arg(change(rounded(w.b_ps - w.a_ps)), in_ms ? "ms" : "µs", parts.join(", "));
 }
 
-// "Kernels a step: 20 → 3. Allocations a step: 15 → 0."
+// "Kernels per step: 20 → 3. Allocations per step: 15 → 0."
 QString changed_counts(const Comparison& c) {
   QStringList parts;
   const auto add = [&](const QString& words, MeasureKind kind) {
@@ -77,8 +77,8 @@ QString changed_counts(const Comparison& c) {
     const auto shown = [&](double mean) { return fixed_text(mean, mean < 10 && mean != std::round(mean) ? m.a.decimals : 0); };
     parts << words.arg(shown(a), shown(b));
   };
-  add(QObject::tr("Kernels a step: %1 → %2."), MeasureKind::Kernels);
-  add(QObject::tr("Allocations a step: %1 → %2."), MeasureKind::Allocations);
+  add(QObject::tr("Kernels per step: %1 → %2."), MeasureKind::Kernels);
+  add(QObject::tr("Allocations per step: %1 → %2."), MeasureKind::Allocations);
   return parts.join(" ");
 }
 

@@ -128,9 +128,9 @@ QString WaterfallView::explained(const QPointF& at) const {
   const Bar& bar = all[static_cast<size_t>(index)];
   if (bar.end) return tr("%1: step time %2 %3, median").arg(bar.name, fixed_text(bar.to, 2), unit().name);
   const double change = bar.to - bar.from;
-  if (bar.rest && !bar.small.isEmpty()) return tr("%1: %2 %3 a step").arg(bar.name, bar.small, unit().name);
+  if (bar.rest && !bar.small.isEmpty()) return tr("%1: %2 %3 per step").arg(bar.name, bar.small, unit().name);
   if (bar.rest) return tr("%1: smaller causes, and what rounding leaves").arg(bar.name);
-  return tr("%1: %2 → %3 %6 a step, %4%5")
+  return tr("%1: %2 → %3 %6 per step, %4%5")
       .arg(bar.name, fixed_text(bar.in_a, 1), fixed_text(bar.in_b, 1), change > 0 ? "+" : "", fixed_text(change, 1),
            unit().name);
 }

@@ -35,7 +35,7 @@ QString dims(const int (&d)[3]) { return QString("%1 × %2 × %3").arg(d[0]).arg
 QString occupancy_rows(const Run& run, const prof::Detail& detail) {
   if (detail.block[0] == 0) return {};
   QString rows = row("grid × block", dims(detail.grid) + " · " + dims(detail.block));
-  rows += row("registers", QString("%1 a thread").arg(detail.registers));
+  rows += row("registers", QString("%1 per thread").arg(detail.registers));
   if (detail.static_shared + detail.dynamic_shared > 0)
     rows += row("shared memory", bytes_text(detail.static_shared + detail.dynamic_shared));
   const auto limits = card_limits(run);

@@ -73,7 +73,7 @@ std::vector<OutcomeInfo> outcomes() {
       {Outcome::FirstLoss, QObject::tr("First loss"), "", 3},
       {Outcome::FinalLoss, QObject::tr("Batch loss"), "", 4},
       {Outcome::Accuracy, QObject::tr("Test accuracy"), "%", 2},
-      {Outcome::DriverCalls, QObject::tr("Allocator calls a step"), "", 1},
+      {Outcome::DriverCalls, QObject::tr("Allocator calls per step"), "", 1},
       {Outcome::Peak, QObject::tr("Peak memory"), "MiB", 2}};
   return all;
 }

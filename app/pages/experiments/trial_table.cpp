@@ -23,7 +23,7 @@ Column column_of(Outcome outcome) {
 
 QString column_title(int column, bool two_lines) {
   using Q = QObject;
-  const QString titles[] = {Q::tr("choice"),       Q::tr("µs a step"),  Q::tr("spread"),    Q::tr("gain"),
+  const QString titles[] = {Q::tr("choice"),       Q::tr("µs per step"),  Q::tr("spread"),    Q::tr("gain"),
                             Q::tr("samples/s"),    Q::tr("first loss"), Q::tr("batch loss, last"), Q::tr("test accuracy, %"),
                             Q::tr("allocator calls"), Q::tr("peak memory"),  Q::tr("runs")};
   QString title = titles[column];

@@ -69,7 +69,7 @@ QVariant SourceModel::data(const QModelIndex& index, int role) const {
 
 QVariant SourceModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  if (section == Time) return steps_ > 0 ? tr("µs a step") : tr("µs in all");
+  if (section == Time) return steps_ > 0 ? tr("µs per step") : tr("µs in all");
   if (section == Samples) return tr("samples");
   return section == Number ? tr("line") : tr("source");
 }

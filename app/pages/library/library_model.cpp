@@ -177,7 +177,7 @@ QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int 
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == StepTime)
     return step_time_tip(NAN, NAN);
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Calls)
-    return tr("Calls of cudaMalloc, cudaFree and similar a step");
+    return tr("Calls of cudaMalloc, cudaFree and similar per step");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
                            tr("Test loss"), tr("Test accuracy, %"), tr("Step time"), tr("Peak memory"), tr("Allocator calls"),

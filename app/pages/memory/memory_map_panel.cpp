@@ -394,7 +394,7 @@ void MemoryMapPanel::refreshBelow() {
   if (any && (steps == 0 || in_steps == 0))
     note = tr("%1, none in a step").arg(all);
   else if (any)
-    note = tr("%1 and %2 µs a step")
+    note = tr("%1 and %2 µs per step")
                .arg(fixed_text(in_steps / steps, 1), us_text(static_cast<double>(calls.in_steps().ns) * 1e-3 / steps));
   calls_pane_->setTitle(tr("Allocator calls"), note);
   const bool nothing = below_ == Below::Best && view_->map().by_op && !view_->map().empty() && in_steps == 0;  // the plan says all

@@ -149,7 +149,7 @@ QString MultiprocessorsPanel::besideStepTime() const {
 QString MultiprocessorsPanel::briefNote() const {
   const QString inside = step_time_text(reader_.report()->step_us);
   const double us = reader_.run() ? reader_.run()->stepUs() : 0;
-  if (us <= 0) return tr("%1 a step inside the kernel").arg(inside);
+  if (us <= 0) return tr("%1 per step inside the kernel").arg(inside);
   return (us < reader_.report()->step_us ? tr("%1 with time stamps inside, %2 without") : tr("%1 inside the kernel, %2 with launches"))
       .arg(inside, step_time_text(us));
 }

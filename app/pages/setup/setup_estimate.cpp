@@ -41,7 +41,7 @@ SetupEstimate::SetupEstimate(const RunSpec& spec) {
   try {
     const PlanEstimate e = estimate(spec, shape.input, shape.outputs, shape.train);
     parameters = QObject::tr("%1 parameters").arg(count_text(e.parameters));
-    cost = QObject::tr("%1 FLOP a step").arg(significant_text(static_cast<double>(e.flops_per_step)));
+    cost = QObject::tr("%1 FLOP per step").arg(significant_text(static_cast<double>(e.flops_per_step)));
   } catch (const Failure& problem) {
     cost = QString::fromUtf8(problem.what());
   }

@@ -180,12 +180,12 @@ std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const pro
   if (!edits.empty()) steps.push_back(rows_of(causes, trace, nodes, replayed_with(edits, causes, trace, measured.times), result.predicted_us.value));
   std::vector<PathPicture> pictures = with_same_rows(steps);
   pictures[0].title = QObject::tr("measured"), pictures[0].length_us = result.measured_us.value;
-  pictures[0].note = QObject::tr("%1 a step").arg(step_time_text(result.measured_us.value));
+  pictures[0].note = QObject::tr("%1 per step").arg(step_time_text(result.measured_us.value));
   if (edits.empty()) return pictures;
   pictures[1].title = (example ? QObject::tr("predicted, for example with “%1”") : QObject::tr("predicted, with “%1”")).arg(name), pictures[1].example = example;
   for (const prof::Edit& edit : edits)
     if (edit.kind == prof::EditKind::RankOnTime) pictures[1].title += QObject::tr(": rank %1 is drawn just fast enough").arg(edit.rank);
-  pictures[1].note = QObject::tr("%1 a step, %2 less").arg(step_time_text(result.predicted_us.value), step_time_text(result.saves_us.value));
+  pictures[1].note = QObject::tr("%1 per step, %2 less").arg(step_time_text(result.predicted_us.value), step_time_text(result.saves_us.value));
   pictures[1].length_us = result.predicted_us.value;
   return pictures;
 }

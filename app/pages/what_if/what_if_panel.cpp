@@ -434,7 +434,7 @@ void WhatIfPanel::fillEdits() {
   double alone = 0;
   for (const prof::EditPart& part : result_->edits) alone += part.alone_us;
   const double together = result_->saves_us.value;
-  QStringList words{tr("Together %1 a step").arg(less_text(together))};
+  QStringList words{tr("Together %1 per step").arg(less_text(together))};
   if (result_->edits.size() > 1) words << (alone > together ? tr("alone they would save %1 more: that much they share") : tr("alone they would save %1 less: they help each other")).arg(step_time_text(std::abs(alone - together)));
   together_->setText(words.join(QStringLiteral("; ")) + QStringLiteral("."));
 }

@@ -140,7 +140,7 @@ void OwnKernel::check_launch(own::KernelLanguage language) {
   if (blocks < 1) throw refused(names[0] + " is " + std::to_string(blocks) + ". A launch needs at least one block.");
   if (threads < 1 || threads > found.maxThreadsPerBlock)
     throw refused(names[1] + " is " + std::to_string(threads) + ". This kernel takes 1 to " + std::to_string(found.maxThreadsPerBlock) +
-                  " threads a block, with its " + std::to_string(registers_) + " registers.");
+                  " threads per block, with its " + std::to_string(registers_) + " registers.");
   const int most = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - static_cast<int>(found.sharedSizeBytes);
   if (shared < 0 || shared > most)
     throw refused(names[2] + " is " + std::to_string(shared) + ". This kernel takes at most " + std::to_string(most) + " bytes.");

@@ -46,7 +46,7 @@ void PersistentExecutor::bind(DevicePlan& bound, bool only_if_fastest) {
   if (!bound.notes.empty()) {
     std::string& note = bound.notes.front();
     note = "in one kernel with all other ops: " + persistent::summary(made.placement) + "; " +
-           std::to_string(kernel->registers()) + " registers a thread" +
+           std::to_string(kernel->registers()) + " registers per thread" +
            (kernel->local_bytes() > 32 ? ", " + std::to_string(kernel->local_bytes()) + " bytes in local memory" : "");
   }
   bound_[bound.plan.id] = std::move(made);

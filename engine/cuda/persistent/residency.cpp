@@ -223,9 +223,9 @@ Placement place_cluster(const Network& n, const Limits& limits) {
   add_choices(n, out.constants);
   share_cluster_memory(n, s, out);
   const int64_t registers = cluster_registers(n, s), most = most_registers(limits, s.threads);
-  out.budget.push_back(line("registers a thread (weights, state, sums)", registers, most, false));
+  out.budget.push_back(line("registers per thread (weights, state, sums)", registers, most, false));
   out.budget.push_back(
-      line("shared memory a block (rows, messages, output weights)", out.shared_bytes, limits.shared_bytes, true));
+      line("shared memory per block (rows, messages, output weights)", out.shared_bytes, limits.shared_bytes, true));
   // Gradients of the first layer, of the output layer, and their biases, for two steps.
   const int64_t gradient_bytes = 128 * s.math_groups * s.tiles * 16 + 128 * 16;
   out.constants.push_back({"gradient_bytes", gradient_bytes});
@@ -291,9 +291,9 @@ Placement place_copies(const Network& n, const Limits& limits) {
   const int64_t registers = (4 * slices.tiles + 4 * tiles + 10 + 2 * (layers - 1)) * (1 + moments) +
                             (slopes ? layers * batch / 8 : layers) + batch / 2 + 56,
                 most = most_registers(limits, kThreads);
-  out.budget.push_back(line("registers a thread (weights, state, sums)", registers, most, false));
+  out.budget.push_back(line("registers per thread (weights, state, sums)", registers, most, false));
   out.budget.push_back(
-      line("shared memory a block (rounded weights, units, messages)", out.shared_bytes, limits.shared_bytes, true));
+      line("shared memory per block (rounded weights, units, messages)", out.shared_bytes, limits.shared_bytes, true));
   out.why_not = too_much("with copies of layers", registers, most, 24, out.shared_bytes, limits);
   if (out.why_not.empty()) out.residency = Residency::Copies;
   return out;
@@ -606,7 +606,7 @@ Placement place_flow(const Network& n, const Limits& limits) {
     return out;
   }
   out.most_steps = std::clamp<int64_t>(static_cast<int64_t>(20e3 / microseconds), 1, 2048);
-  // The kernel always computes 128 hidden units and all blocks meet three times a step. Measured on an H100: with 784
+  // The kernel always computes 128 hidden units and all blocks meet three times per step. Measured on an H100: with 784
   // inputs it is faster than a CUDA graph from 1,000 rows on with 128 hidden units, from about 4,000 with 16.
   if (n.batch * (n.widths[1] + 32) < 190 * n.widths[0])
     out.why_slow = "persistent: with " + std::to_string(n.batch) + " rows of " + std::to_string(n.widths[0]) +
@@ -652,7 +652,7 @@ Placement place_block(const Network& n, const Limits& limits) {
   const double microseconds = 3 + static_cast<double>(work) / 56e3;
   if (microseconds > 12) {
     out.why_not = "one block would need about " + std::to_string(std::lround(microseconds)) +
-                  " µs a step, which is longer than a CUDA graph takes";
+                  " µs per step, which is longer than a CUDA graph takes";
     return out;
   }
   out.residency = Residency::Block;

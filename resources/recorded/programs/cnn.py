@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains a small convolutional network on stripes. One line makes the GPU wait fourteen times a step: which one?
+"""Trains a small convolutional network on stripes. One line makes the GPU wait fourteen times per step: which one?
 
 usage: cnn.py [STEPS]    A capture range holds the last STEPS steps (warpsight record --capture-range)."""
 

@@ -99,7 +99,7 @@ void ClickPathTest::fromALesson() {
   QVERIFY(speed);
   QTRY_VERIFY(speed->button()->isVisible());
   click(speed->button());
-  QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains(" a step"), 110'000);  // the conclusion
+  QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains(" per step"), 110'000);  // the conclusion
   QVERIFY2(window->notice()->text().contains("arena") || window->notice()->text().contains("graph"),
            qPrintable(window->notice()->text()));
   const QString concluded = window->notice()->text();

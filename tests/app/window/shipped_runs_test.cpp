@@ -214,7 +214,7 @@ void ShippedRunsTest::aLessonOpensThem() {
     QVERIFY(!window->workspace()->session()->busy());
     QCOMPARE(window->workspace()->library()->ticked().size(), size_t(paths.size()));
     const QString said = window->notice()->text();  // a ratio from twice on, else a share of the time
-    QVERIFY2(said.contains(QRegularExpression("is [0-9.]+× faster a step|takes [0-9.]+ % less time a step")), qPrintable(said));
+    QVERIFY2(said.contains(QRegularExpression("is [0-9.]+× faster per step|takes [0-9.]+ % less time per step")), qPrintable(said));
     QCOMPARE(window->notice()->actions().size(), size_t(1));
     ++opened;
   }

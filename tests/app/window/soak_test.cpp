@@ -23,7 +23,7 @@ double heap_mib() {
   return static_cast<double>(heap.uordblks + heap.hblkhd) / (1 << 20);
 }
 
-// A network of 16 µs a step: each graph is launched for twenty steps.
+// A network of 16 µs per step: each graph is launched for twenty steps.
 class FastTraining {
  public:
   RunUpdate next() {

@@ -259,7 +259,7 @@ void look_at_compare(MainWindow& window, const QString& when, Said& said) {
                                                   {"test loss, last", kTestLoss},
                                                   {"test accuracy, last", kAccuracy},
                                                   {"peak memory", kMemory},
-                                                  {"allocator calls a step", kCalls},
+                                                  {"allocator calls per step", kCalls},
                                                   {"throughput", kThroughput},
                                                   {"tracing costs", kCost}};
   const QTableWidget* table = window.findChild<CompareTab*>()->measures();
@@ -286,7 +286,7 @@ void look_at_report(const ReportRun& report, const Run& run, const QString& view
     }
     if (head == "loss") said.add(cell.contains("test loss") ? kTestLoss : kTrainLoss, view, cell.section(' ', 0, 0));
     if (head == "test accuracy %") said.add(kAccuracy, view, cell, "%");
-    if (head == "allocator calls a step") said.add(kCalls, view, cell);
+    if (head == "allocator calls per step") said.add(kCalls, view, cell);
     if (head == "peak memory") said.add(kMemory, view, cell.section(' ', 0, 0), cell.section(' ', 1));
     if (head == "run") said.addWords(kTitle, view, cell);
     if (head == "status" && run.hasChoices()) said.addWords(kStatus, view, cell);
@@ -303,7 +303,7 @@ void look_at_diff(const ws::prof::RunData& data, const QString& when, Said& said
   static const std::pair<const char*, const char*> rows[] = {
       {"step time, median", kTime},    {"step time, 5th percentile", kLow}, {"step time, 95th percentile", kHigh},
       {"mean step", kMean}, {"test loss, last", kTestLoss},
-      {"test accuracy, last", kAccuracy}, {"peak memory", kMemory},         {"allocator calls a step", kCalls},
+      {"test accuracy, last", kAccuracy}, {"peak memory", kMemory},         {"allocator calls per step", kCalls},
       {"throughput", kThroughput},     {"tracing costs", kCost}};
   const ComparedRun run = compared_run(data);
   const QString text = QString::fromStdString(to_text(compare(run, run)));
@@ -527,7 +527,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
       if (live == calls_.end() || !run->loaded || run->meters.empty()) continue;
       const Calls again = calls_of(*run, wrong);
       if (again.least < live->second.least - 0.6 || again.most > live->second.most + 0.6)
-        wrong << QString("%1: %2 to %3 allocator calls a step live, %4 to %5 opened again").arg(run->title)
+        wrong << QString("%1: %2 to %3 allocator calls per step live, %4 to %5 opened again").arg(run->title)
                      .arg(live->second.least).arg(live->second.most).arg(again.least).arg(again.most);
     }
     QVERIFY(said_.size() >= 30);

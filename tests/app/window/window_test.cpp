@@ -682,7 +682,7 @@ void WindowTest::noticesCoverNoControls() {
       }
       return names;
     };
-    window->notice()->conclude("arena is 1.87× faster than direct. Direct calls the driver's allocator 30 times a step, "
+    window->notice()->conclude("arena is 1.87× faster than direct. Direct calls the driver's allocator 30 times per step, "
                                "the arena 0 times.", {{"Try next: arena, fused, no waits", [] {}}});
     settle(30);
     const QRect concluded(window->notice()->mapToGlobal(QPoint()), window->notice()->size());

@@ -325,10 +325,10 @@ TEST(Ranks, TheSentenceReportsWhatEveryRankLoses) {
   MadeRanks made;
   made.jitter = 0;
   EXPECT_EQ(straggler_text(rank_report(made.joined())),
-            "rank 5 makes all ranks lose 0.30 ms a step (19 %): it comes about 3.0 ms late in every 10th step");
+            "rank 5 makes all ranks lose 0.30 ms per step (19 %): it comes about 3.0 ms late in every 10th step");
   made.every = 1, made.ranks = 2, made.late_rank = 1, made.late = 50'000;
   EXPECT_EQ(straggler_text(rank_report(made.joined())),
-            "rank 1 makes all ranks lose 50.0 µs a step (3.6 %): it comes about 50.0 µs late in every step");
+            "rank 1 makes all ranks lose 50.0 µs per step (3.6 %): it comes about 50.0 µs late in every step");
   made.late = 0;
   EXPECT_EQ(straggler_text(rank_report(made.joined())), "");
 }

@@ -391,7 +391,7 @@ TEST(StepFinder, EachLaunchOfTheOnlyGraphIsAStep) {
   EXPECT_EQ(finder.find().steps.size(), 40u);
 }
 
-// A training on a GPU that is recorded: the host launches a forward and a backward kernel a step from two threads, and
+// A training on a GPU that is recorded: the host launches a forward and a backward kernel per step from two threads, and
 // the records of each thread come in buffers of their own.
 struct Recorded {
   static constexpr TimeNs kHost = 1'000'000, kGpu = 3'000'000;  // of a step

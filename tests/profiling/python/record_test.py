@@ -991,7 +991,7 @@ class LossOfScaled(unittest.TestCase):
         node = Node(7, "NllLossBackward0", Node(6, "LogSoftmaxBackward0"))
         scaled = Value(Node(9, "DivBackward0", Node(8, "MulBackward0", node), None))
         self.assertEqual(self.losses_of(scaled, (Value(node), 0.5)), [("value_loss", 0.5, 3)])
-        self.assertEqual(self.losses_of(scaled, (scaled, 0.25), (Value(node), 0.5)), [("value_loss", 0.25, 3)], "once a step")
+        self.assertEqual(self.losses_of(scaled, (scaled, 0.25), (Value(node), 0.5)), [("value_loss", 0.25, 3)], "once per step")
         self.assertEqual(self.losses_of(scaled, (Value(Node(6, "LogSoftmaxBackward0")), 0.5)), [], "what lies before the loss")
         self.assertEqual(self.losses_of(scaled, (Value(None, place=1), 0.5)), [], "a value without gradient")
         self.assertEqual(self.losses_of(Value(node, size=2), (Value(node), 0.5)), [], "not one number")

@@ -79,7 +79,7 @@ TEST(Comparison, RunsOfSeveralRanksAreComparedByWaitAndTransfer) {
   even.trace = MadeRanks{.ranks = 4, .steps = 60, .late = 0, .late_rank = -1}.joined();
   const Comparison c = compared(late, even);
   const ComparedMeasure& wait = c.of(MeasureKind::RankWait);
-  constexpr double kOfEach = 500.0 / 2;  // µs a step: each of the other three waits in every second one
+  constexpr double kOfEach = 500.0 / 2;  // µs per step: each of the other three waits in every second one
   EXPECT_NEAR(wait.a.value.value, kOfEach, 60);
   EXPECT_LT(wait.b.value.value, 10);
   EXPECT_EQ(wait.delta.verdict, Verdict::NoiseUnknown);
@@ -447,19 +447,19 @@ TEST(Comparison, AnswersWhatWasAsked) {
     return out;
   };
   ComparedRun a = run(100, 0.9), b = run(122.4, 0.97);
-  EXPECT_EQ(answer_text(compare(a, b)), "B takes 22.4 % more time a step");
+  EXPECT_EQ(answer_text(compare(a, b)), "B takes 22.4 % more time per step");
   b.spec->model.init = Init::Xavier;
   Comparison c = compare(a, b);
   EXPECT_EQ(answer_text(c), "B reaches 97.00 % test accuracy, A 90.00 %");
   EXPECT_EQ(c.measures.front().a.group, "Result");
   b.spec->exec.allocator = Allocator::Direct;
   c = compare(a, b);
-  EXPECT_EQ(answer_text(c), "B reaches 97.00 % test accuracy, A 90.00 %; B takes 22.4 % more time a step");
+  EXPECT_EQ(answer_text(c), "B reaches 97.00 % test accuracy, A 90.00 %; B takes 22.4 % more time per step");
   const Interval exact = std::exchange(a.time.us, {7928, 41350});
   EXPECT_TRUE(answer_text(compare(a, b)).ends_with("; too much noise to compare A and B")) << answer_text(compare(a, b));
   a.time.us = exact;
   b.spec->model.init = a.spec->model.init;
-  EXPECT_EQ(answer_text(compare(a, b)), "B takes 22.4 % more time a step");
+  EXPECT_EQ(answer_text(compare(a, b)), "B takes 22.4 % more time per step");
   a.spec->model.loss = b.spec->model.loss = LossKind::MeanSquared;
   b.spec->train.optimizer = Optimizer::Adam;
   a.evaluations.back().test_loss = 0.5;
@@ -504,7 +504,7 @@ TEST(Comparison, ATracingCostWithinItsNoiseHasNoNumber) {
 
 // Exact counts cannot vary: no noise hides a difference between them.
 TEST(Comparison, CountsAreEqualOrNot) {
-  const auto count = [](double value) { return MeasureValue{MeasureKind::Kernels, "", "kernels a step", "", {value}, Better::Lower, 1}; };
+  const auto count = [](double value) { return MeasureValue{MeasureKind::Kernels, "", "kernels per step", "", {value}, Better::Lower, 1}; };
   EXPECT_EQ(delta_of(count(20), count(20)).verdict, Verdict::Equal);
   EXPECT_EQ(delta_of(count(20), count(3)).verdict, Verdict::Better);
   const MeasureValue time{MeasureKind::StepTime, "", "step time", "µs", {20, 1}, Better::Lower, 1};
@@ -521,15 +521,15 @@ TEST(Comparison, TheSentenceEqualsTheTable) {
     return out;
   };
   const auto said = [](const ComparedRun& a, const ComparedRun& b) { return speed_text(compare(a, b)); };
-  EXPECT_EQ(said(run(100, 0.5), run(121.7, 0.5)), "B takes 21.7 % more time a step");
-  EXPECT_EQ(said(run(121.7, 0.5), run(100, 0.5)), "B takes 17.8 % less time a step");
-  EXPECT_EQ(said(run(100, 0.5), run(30, 0.5)), "B is 3.33× faster a step");
+  EXPECT_EQ(said(run(100, 0.5), run(121.7, 0.5)), "B takes 21.7 % more time per step");
+  EXPECT_EQ(said(run(121.7, 0.5), run(100, 0.5)), "B takes 17.8 % less time per step");
+  EXPECT_EQ(said(run(100, 0.5), run(30, 0.5)), "B is 3.33× faster per step");
   EXPECT_EQ(said(run(100, 5), run(103, 5)), "B is as fast as A: within noise");
   EXPECT_EQ(said(run(7928, 41350), run(24, 2)), "Too much noise to compare A and B");
   EXPECT_EQ(said(run(100, 0.5), run(100, 0.5, 128)), "B trains 2.00× as many samples per second as A");
   EXPECT_EQ(said(run(100, 0.5), ComparedRun{}), "A and B side by side");
   // Without samples the noise is unknown, which is not zero noise.
-  EXPECT_EQ(said(run(100, 0), run(121.7, 0.5)), "B takes 21.7 % more time a step (no interval: too few steps)");
+  EXPECT_EQ(said(run(100, 0), run(121.7, 0.5)), "B takes 21.7 % more time per step (no interval: too few steps)");
   EXPECT_EQ(compare(run(100, 0), run(121.7, 0)).of(MeasureKind::Throughput).delta.verdict, Verdict::NoiseUnknown);
   const auto pace = [&](const ComparedRun& a, const ComparedRun& b) {
     return pace_text(step_time_measure(a.time), step_time_measure(b.time), " than A");

@@ -27,9 +27,9 @@ struct Answer {
 
 // The figures of recorded runs are read off `stats` and `stats --by rank`. The figures of made runs follow from their parts.
 // Median steps: direct 307.2 ± 25.6 µs, arena 153.5 ± 12.0, graph 16.8 ± 0.1, persistent 37.9 ± 1.2. GPU busy: 16.9 ± 0.8 %,
-// 33.8 ± 1.8, 100.0 ± 3.4, 98.3 ± 4.9. Kernels a step: 21, 21, 3.04, 1/16. Steps: 50, 50, 50, 938.
+// 33.8 ± 1.8, 100.0 ± 3.4, 98.3 ± 4.9. Kernels per step: 21, 21, 3.04, 1/16. Steps: 50, 50, 50, 938.
 // cnn: 40 steps, 3,200 kernels, median step 4.72 ± 0.24 ms, P95 5.92 ms, GPU busy 10.5 ± 0.4 %, launch gaps 87.9 % of a step,
-// matrix product 3.38 %, launch delay 10.1 µs, its largest kernel once a step in 49.2 µs. No driver allocation, 72 of PyTorch a step.
+// matrix product 3.38 %, launch delay 10.1 µs, its largest kernel once per step in 49.2 µs. No driver allocation, 72 of PyTorch a step.
 // ranks: 16 steps, median step 11.96 ± 2.02 ms, GPU busy 40.9 ± 2.7 %, communication 0.5 %, waits for a rank 29.7 %, rank wait 3.56 ms, exposed
 // transfers 58.4 µs, 106 GB/s in the largest collective.
 // loader: 40 steps, 1,640 kernels, median step 21.4 ± 3.4 ms, GPU busy 1.01 ± 0.09 %, waits for data 77.3 % of a step.

@@ -149,8 +149,8 @@ TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
   EXPECT_EQ(proved.quote("no sync", 1000), "such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 checks on this machine)");
   EXPECT_EQ(proved.quote("several edits", 0), "such predicted steps were off by 50.0 % at the median (1 check on this machine)");
   EXPECT_EQ(proved.quote("one graph launch", 0), "such predicted steps were off by 3.0 % at the median (1 check on an NVIDIA H200, none on this machine)");
-  EXPECT_EQ(proved.quote({120, 9}, 1000, "no sync"), "Saves 120.0 ± 9.0 µs a step. ± shows how much the steps of this run differ. It leaves out the error of the prediction: " + proved.quote("no sync", 1000) + ".");
-  EXPECT_EQ(proved.quote({120, 0}, 1000, "no sync"), "Saves 120.0 µs a step. Such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 checks on this machine).");
+  EXPECT_EQ(proved.quote({120, 9}, 1000, "no sync"), "Saves 120.0 ± 9.0 µs per step. ± shows how much the steps of this run differ. It leaves out the error of the prediction: " + proved.quote("no sync", 1000) + ".");
+  EXPECT_EQ(proved.quote({120, 0}, 1000, "no sync"), "Saves 120.0 µs per step. Such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 checks on this machine).");
   EXPECT_EQ(proved.quote("NAME /N", 0), "such predictions are not checked yet; others were off by 6.0 % at the median (4 checks on this machine)");
   const ProvedPredictions none_here({}, shipped);
   EXPECT_EQ(none_here.where(), "on an NVIDIA H200, none on this machine");
@@ -185,10 +185,10 @@ TEST(ProvedPredictions, ThoseThatShipAreTheMeasuredOnes) {
 }
 
 TEST(ProvedPredictions, ASavingHasItsNoise) {
-  EXPECT_EQ(saving_text({12.34, 3}), "saves 12.3 ± 3.0 µs a step");
-  EXPECT_EQ(saving_text({1.5, 0}), "saves 1.50 µs a step");
-  EXPECT_EQ(saving_text({17'270, 998}), "saves 17.27 ± 1.00 ms a step");
-  EXPECT_EQ(saving_text({0.5, 2}), "saves less than 2.50 µs a step");
+  EXPECT_EQ(saving_text({12.34, 3}), "saves 12.3 ± 3.0 µs per step");
+  EXPECT_EQ(saving_text({1.5, 0}), "saves 1.50 µs per step");
+  EXPECT_EQ(saving_text({17'270, 998}), "saves 17.27 ± 1.00 ms per step");
+  EXPECT_EQ(saving_text({0.5, 2}), "saves less than 2.50 µs per step");
   EXPECT_EQ(saving_text({0, 0}), "saves nothing");
 }
 
@@ -201,9 +201,9 @@ TEST(PredictedSavings, AreMadeFromTheEditsOfTheAdvice) {
   ASSERT_NE(waits, found.end());
   EXPECT_EQ(waits->edits, "no sync");
   EXPECT_NEAR(waits->saves_us.value, program.step_us() - prof::small_network().step_us(), 0.02 * program.step_us());
-  EXPECT_THAT(saving_text(*waits, 0), testing::AllOf(testing::StartsWith("saves "), testing::EndsWith(" µs a step")));
+  EXPECT_THAT(saving_text(*waits, 0), testing::AllOf(testing::StartsWith("saves "), testing::EndsWith(" µs per step")));
   EXPECT_EQ(saving_text(Insight{.rule = "memory grows"}, 100), "");
-  EXPECT_EQ(saving_text(Insight{.change = {{"exec.fusion", "pointwise"}}, .predicted_us = 80}, 100), "saves 20.0 µs a step");
+  EXPECT_EQ(saving_text(Insight{.change = {{"exec.fusion", "pointwise"}}, .predicted_us = 80}, 100), "saves 20.0 µs per step");
   EXPECT_EQ(predictions_note({Insight{.rule = "memory grows"}}), "") << "nothing is predicted";
   const std::string note = predictions_note(found);
   EXPECT_EQ(note.find("off by"), note.rfind("off by")) << note;

@@ -109,7 +109,7 @@ class LineTest : public testing::TestWithParam<std::string> {
     for (const auto& job : fs::directory_iterator(there() + "/.jobs", none))
       if (const pid_t owner = owner_of_job(job.path()); owner > 1) kill(owner, SIGKILL);
   }
-  // About 10,000 steps a second, each with a loss and some spans.
+  // About 10,000 steps per second, each with a loss and some spans.
   static json training(const char* trace, int epochs = 100'000'000) {
     RunSpec spec = load_spec("iris");
     for (const auto& [key, value] : {std::pair{"exec.device", "cpu"}, {"train.batch", "0"}, {"model.hidden", "64"}, {"train.eval_every", "0"}})
@@ -967,7 +967,7 @@ class SlowTest : public PipeTest {
   void watch_and_steer(RemoteAddress slow, SlowLine line);
 };
 
-// The network of a few µs a step sends more losses than the slow line carries.
+// The network of a few µs per step sends more losses than the slow line carries.
 void SlowTest::watch_and_steer(RemoteAddress slow, SlowLine line) {
   const bool fast = line.bits_a_s > 1e7;
   const std::string name = fast ? "fast" : line.lost_percent > 0 ? "lossy" : "slow";

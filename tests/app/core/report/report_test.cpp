@@ -62,7 +62,7 @@ TEST(Report, ReportsWhatDiffersAndEscapesWhatPeopleWrote) {
   EXPECT_THAT(html, HasSubstr("<td>arena</td><td>caching</td>"));
   EXPECT_THAT(html, Not(HasSubstr("exec.fusion")));
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;"));
-  EXPECT_THAT(html, HasSubstr("B is 3.00× faster a step"));
+  EXPECT_THAT(html, HasSubstr("B is 3.00× faster per step"));
   EXPECT_THAT(html, HasSubstr("100.0, 99.0 to 101.0 (−66.7 %)"));
   EXPECT_THAT(html, HasSubstr("batch 64, fp32")) << "a figure says what it shows";
 }
@@ -75,7 +75,7 @@ TEST(Report, AStepComesFromTheSampleAndTheWholeRunIsNamed) {
   bare.run.time = prof::step_time({}, {}, 150);
   EXPECT_DOUBLE_EQ(measure(measures_of(b.run), MeasureKind::Throughput).value.value, 640'000);
   EXPECT_DOUBLE_EQ(bare.run.time.us.value, 150) << "nothing was sampled";
-  EXPECT_EQ(headline({a, b}), "B is 3.00× faster a step");
+  EXPECT_EQ(headline({a, b}), "B is 3.00× faster per step");
   const std::string html = report_html({a, b, bare});
   EXPECT_THAT(html, HasSubstr("<th>step time, µs</th><th>mean with pauses, µs</th>"));
   EXPECT_THAT(html, HasSubstr("<td>300.0, 299.0 to 301.0</td><td>350.0</td>"));
@@ -122,7 +122,7 @@ TEST(Report, WhatCannotBeComparedIsReported) {
   EXPECT_THAT(html, HasSubstr("B trains 2.00× as many samples per second as A"));
   EXPECT_THAT(html, HasSubstr("the batches differ"));
   b = made("slow", 26'000, 20'000, 0);
-  EXPECT_EQ(headline({a, b}), "B is 867× slower a step");
+  EXPECT_EQ(headline({a, b}), "B is 867× slower per step");
   b = made("as fast", 30.4, 20'400, 10'000);
   html = report_html({a, b});
   EXPECT_THAT(html, HasSubstr("B is as fast as A: within noise"));
@@ -157,14 +157,14 @@ TEST(Report, RunsKeepTheirLetters) {
   a.run.sample.work["gemm"] = {1, 2.0}, b.run.sample.work["gemm"] = {1, 1.0};
   EXPECT_THAT(headline({a, b}), testing::StartsWith("AB is "));
   const std::string html = report_html({a, b});
-  for (const char* text : {"<td>D</td><td>a</td>", "<td>AB</td><td>b</td>", "From D to AB", "D, µs a step", "AB − D, µs"})
+  for (const char* text : {"<td>D</td><td>a</td>", "<td>AB</td><td>b</td>", "From D to AB", "D, µs per step", "AB − D, µs"})
     EXPECT_THAT(html, HasSubstr(text));
   EXPECT_THAT(html, Not(HasSubstr("From A")));
   EXPECT_THAT(to_svg(figures({b})[0].drawing), Not(HasSubstr(">A<")));
   EXPECT_THAT(headline({made("a", 300, 0, 0), made("b", 100, 0, 0)}), testing::StartsWith("B is ")) << "by place";
 }
 
-// A run of two kernels a step, each of a known length, and of so many bytes handed out between them.
+// A run of two kernels per step, each of a known length, and of so many bytes handed out between them.
 ReportRun drawn(const std::string& title, int64_t gemm_ns, uint64_t bytes) {
   ReportRun run = made(title, 0, 0, 0);
   prof::Trace trace;

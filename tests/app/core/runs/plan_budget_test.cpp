@@ -23,8 +23,8 @@ RunSpec spec_of(Launch launch, std::vector<int64_t> hidden) {
 TEST(PlanBudget, ReportsWhatLivesWhere) {
   for (const Launch launch : {Launch::Persistent, Launch::Auto}) {
     const std::string lines = plan_budget(spec_of(launch, {128, 128, 128}));
-    for (const char* part : {"residency copies", "registers a thread (weights, state, sums): ", " of 255",
-                             "shared memory a block (rounded weights, units, messages): ", " KB of "})
+    for (const char* part : {"residency copies", "registers per thread (weights, state, sums): ", " of 255",
+                             "shared memory per block (rounded weights, units, messages): ", " KB of "})
       EXPECT_THAT(lines, HasSubstr(part));
   }
   EXPECT_THAT(plan_budget(spec_of(Launch::Persistent, {1024, 1024})), HasSubstr("L2 cache"));

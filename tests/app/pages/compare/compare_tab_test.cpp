@@ -451,7 +451,7 @@ void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {
   QVERIFY(fewer > 15);
   const prof::Cause first = view->shown(view->height()).causes.front();
   const QString said = view->explained({10, 3 + 1.5 * std::min(26.0, 18.0)});
-  QVERIFY2(said.contains("µs a step") && said.contains(QString::number(double(first.a_ps) * 1e-6, 'f', 1)),
+  QVERIFY2(said.contains("µs per step") && said.contains(QString::number(double(first.a_ps) * 1e-6, 'f', 1)),
            qPrintable(said));
   QVERIFY(view->explained({10, 1e5}).isEmpty());
   QTest::mouseClick(segments[0], Qt::LeftButton);

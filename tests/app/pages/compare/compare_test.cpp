@@ -290,7 +290,7 @@ void CompareTest::eachFigureHasItsOwnNoise() {
   QVERIFY2(middle < 1 && tail > 20, qPrintable(QString("%1 %2").arg(middle).arg(tail)));
 }
 
-// A queue of steps is read now and then: 64 losses at once, a microsecond apart, are no 64 million samples a second.
+// A queue of steps is read now and then: 64 losses at once, a microsecond apart, are no 64 million samples per second.
 void CompareTest::lossesThatComeTogetherAreNoSpeed() {
   QTemporaryDir folder;
   const QString path = folder.filePath("bulks.wsrun");

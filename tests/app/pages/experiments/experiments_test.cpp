@@ -87,7 +87,7 @@ void ExperimentsTest::stopsAndGoesOnInAnotherWindow() {
   QCOMPARE(trained(*second), 12);
   QCOMPARE(said.count(), 0);
   QCOMPARE(second->runButton()->text(), QString("Run again"));
-  QVERIFY2(second->conclusion().contains("µs a step"), qPrintable(second->conclusion()));
+  QVERIFY2(second->conclusion().contains("µs per step"), qPrintable(second->conclusion()));
 }
 
 void ExperimentsTest::theListShowsWholeRows() {

@@ -151,7 +151,7 @@ void SetupTest::executionReportsWhatAPersistentKernelTakes() {
   QVERIFY(budget && !budget->isVisible());
   static_cast<QAbstractButton*>(named(panel, "Explain Execution"))->setChecked(true);
   QVERIFY(budget->isVisible());
-  QVERIFY2(budget->text().contains("registers a thread") && budget->text().contains("residency cluster"),
+  QVERIFY2(budget->text().contains("registers per thread") && budget->text().contains("residency cluster"),
            qPrintable(budget->text()));
   choices->set("exec.launch", "graph");
   QVERIFY(!budget->isVisible());

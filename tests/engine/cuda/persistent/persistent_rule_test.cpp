@@ -192,7 +192,7 @@ TEST(PersistentRule, LeavesToGraphsWhatTheyDoFaster) {
   older.compute = 80;
   const Placement spirals = place(network({2, 64, 64, 3}, 64, Precision::Fp32, Optimizer::Adam), older);
   EXPECT_EQ(spirals.residency, Residency::None);
-  EXPECT_THAT(spirals.why_not, HasSubstr("µs a step, which is longer than a CUDA graph takes"));
+  EXPECT_THAT(spirals.why_not, HasSubstr("µs per step, which is longer than a CUDA graph takes"));
 }
 
 // Every cluster of eight blocks has units to own: fifteen at most, and each owns a multiple of four.
@@ -258,7 +258,7 @@ TEST(PersistentRule, BudgetFitsTheLimits) {
 TEST(PersistentRule, TextNamesResidencyAndBudget) {
   const std::string placement = text(place(network({784, 128, 10}, 64, Precision::Tf32), Limits{}));
   EXPECT_THAT(placement, HasSubstr("residency cluster, 16 blocks of 384 threads"));
-  EXPECT_THAT(placement, HasSubstr("registers a thread"));
+  EXPECT_THAT(placement, HasSubstr("registers per thread"));
   EXPECT_THAT(placement, HasSubstr("KB of 227 KB"));
 }
 

@@ -51,10 +51,13 @@ QString named_work(const std::optional<prof::WhatIf>& result) {
   return {};
 }
 
-// Rows of one kind do not contain each other. Rows of two kinds do: a module has launch calls.
+// Rows of one kind do not contain each other. Rows of two kinds do: a module has launch calls. A row that saves under a thousandth
+// of the step helps nobody.
 std::vector<prof::HelpRow> rows_of(const std::optional<prof::WhatIf>& result, prof::GroupKind kind) {
-  std::vector<prof::HelpRow> rows;
-  if (result) std::ranges::copy_if(result->edits.empty() ? result->rows : result->rows_after, std::back_inserter(rows), [kind](const prof::HelpRow& row) { return row.kind == kind; });
+  constexpr double kLeast = 1e-3;
+  if (!result) return {};
+  std::vector<prof::HelpRow> rows = result->edits.empty() ? result->rows : result->rows_after;
+  std::erase_if(rows, [&](const prof::HelpRow& row) { return row.kind != kind || row.gain_us < kLeast * result->measured_us.value; });
   return rows;
 }
 
@@ -106,27 +109,27 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : QWidget(parent) {
 }
 
 void WhatIfPanel::build() {
-  auto* rows = new QSplitter(Qt::Vertical, this);
-  auto* top = new QSplitter(Qt::Horizontal, rows);
-  auto* bottom = new QSplitter(Qt::Horizontal, rows);
-  step_pane_ = new Pane(tr("The step"), top);
+  // Left: what can be changed, and what is. Right: what it does.
+  auto* columns = new QSplitter(Qt::Horizontal, this);
+  auto *left = new QSplitter(Qt::Vertical, columns), *right = new QSplitter(Qt::Vertical, columns);
+  step_pane_ = new Pane(tr("The step"), right);
   body_ = new Headlined(step_pane_);
   view_ = new StepPathView(body_);
   body_->setPicture(view_);
   step_pane_->setBody(body_);
-  top->addWidget(buildEdits());
-  top->addWidget(step_pane_);
-  bottom->addWidget(buildHelp());
-  bottom->addWidget(buildParts());
-  bottom->addWidget(buildProofs());
+  auto* below = new QSplitter(Qt::Horizontal, right);
+  left->addWidget(buildEdits());
+  left->addWidget(buildHelp());
+  below->addWidget(buildParts());
+  below->addWidget(buildProofs());
   for (Pane* pane : {edits_pane_, step_pane_, help_pane_, parts_pane_}) pane->legend()->hide();
-  for (QSplitter* splitter : {rows, top, bottom}) splitter->setChildrenCollapsible(false);
-  top->setStretchFactor(1, 1), bottom->setStretchFactor(0, 1);
-  edits_pane_->setMinimumWidth(200), help_pane_->setMinimumWidth(280), parts_pane_->setMinimumWidth(240), proofs_->setMinimumWidth(240);  // the first layout may be narrow
-  top->setSizes({230, 800}), bottom->setSizes({370, 400, 290}), rows->setSizes({360, 300});
+  for (QSplitter* splitter : {columns, left, right, below}) splitter->setChildrenCollapsible(false);
+  columns->setStretchFactor(1, 1), below->setStretchFactor(0, 1);
+  left->setMinimumWidth(280), parts_pane_->setMinimumWidth(240), proofs_->setMinimumWidth(240);  // the first layout may be narrow
+  columns->setSizes({360, 800}), left->setSizes({260, 340}), below->setSizes({560, 300}), right->setSizes({380, 260});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
-  outer->addWidget(rows);
+  outer->addWidget(columns);
   connect(view_, &StepPathView::barChosen, this, [this](const QString& name) { input_->setText(name + QStringLiteral(" /2")); input_->setFocus(); });
   connect(&advice_, &RunAdvice::changed, this, [this] {
     if (!isVisible()) return;
@@ -152,7 +155,7 @@ QWidget* WhatIfPanel::buildEdits() {
   auto* buttons = new QHBoxLayout;
   buttons->addWidget(prove_), buttons->addWidget(clear_);
   auto* column = new QVBoxLayout(body);
-  for (QWidget* widget : std::initializer_list<QWidget*>{list_, input_, together_}) column->addWidget(widget);
+  for (QWidget* widget : std::initializer_list<QWidget*>{input_, list_, together_}) column->addWidget(widget);
   column->addLayout(buttons);
   column->addWidget(why_not_);
   edits_pane_->setBody(body);

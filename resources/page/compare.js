@@ -128,7 +128,7 @@ function runsTable() {
 const dateText = text => text ? text.replace('T', ' ').replace('Z', ' UTC') : '';
 
 function insightRow(insight, run) {
-  const row = element('div', {class: 'insight'}, swatch(insight.meaning), element('b', {}, insight.headline));
+  const row = element('div', {class: 'insight'}, swatch(insight.meaning), element('b', {}, sentence(insight.headline)));
   row.append(insight.at ? element('button', {onclick: () => page.showTime(run, insight.at)}, 'Show') : element('span'), element('p', {}, insight.why));
   return row;
 }

@@ -401,7 +401,7 @@ class Page {
 }
 
 const opText = op => op.detail.startsWith(op.name) ? op.detail : [op.name, op.detail].filter(Boolean).join(' · ');
-const sentence = text => text.charAt(0).toUpperCase() + text.slice(1);
+const sentence = text => /^[a-z]+( |$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;  // a name stays: train.py:3
 
 function conclusion() {
   const runs = pageHead.runs, run = runs[0];

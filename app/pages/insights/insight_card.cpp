@@ -231,8 +231,6 @@ void InsightCard::setTried(const Tried* tried) {
 
 QString InsightCard::resultText() const { return result_->text(); }
 
-QString InsightCard::relationText() const { return relation_->text(); }
-
 void InsightCard::setBlocked(const QString& why) {
   apply_->setEnabled(why.isEmpty());
   apply_->setToolTip(why);

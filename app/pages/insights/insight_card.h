@@ -67,7 +67,6 @@ class InsightCard : public QFrame {
   QPushButton* applyButton() const { return apply_; }
   QPushButton* showButton() const { return show_; }
   QString resultText() const;
-  QString relationText() const;
 
  signals:
   void showClicked();

@@ -31,12 +31,14 @@ constexpr Entry kEntries[] = {{{Meaning::Matrix}},
                               {{Meaning::Allocation}},
                               {{Meaning::Sync}},
                               {{Meaning::Launch}, "launch calls"},
-                              {{Meaning::Idle}, "idle, launch gaps"}};
+                              {{Meaning::Idle}, "idle, launch gaps"},
+                              {{Meaning::Other}}};
 
 QBrush brush_of(const prof::PartId& id) { return id.kind == PartKind::OfMeaning ? meaning_brush(id.meaning) : QBrush(part_colour(id)); }
 
 bool shows(const Run& run, const prof::PartId& id) {
   const prof::Trace& trace = run.trace;
+  if (id.meaning == Meaning::Other) return false;  // a timeline colours such work by its name
   const auto has = [&](const prof::Track& track) { return track.kind != prof::TrackKind::Steps && track.time_of(id.meaning) > 0; };
   if (id.kind == PartKind::HostData) return std::ranges::find(run.split.parts, PartKind::HostData, &SplitPart::kind) != run.split.parts.end();
   if (id.kind == PartKind::RankWait) return several_ranks(trace) && std::ranges::any_of(trace.tracks(), has);
@@ -56,9 +58,20 @@ void MeaningLegend::setRuns(const std::vector<const Run*>& runs) {
   std::vector<size_t> now;
   for (size_t i = 0; i < std::size(kEntries); ++i)
     if (std::ranges::any_of(runs, [i](const Run* run) { return run && shows(*run, kEntries[i].id); })) now.push_back(i);
-  if (now == shown_) return;
-  shown_ = std::move(now);
-  setAccessibleName(tr("Colours of the timeline: %1").arg(names().join(", ")));
+  show(std::move(now));
+}
+
+void MeaningLegend::setMeanings(const std::set<prof::Meaning>& meanings) {
+  std::vector<size_t> now;
+  for (size_t i = 0; i < std::size(kEntries); ++i)
+    if (kEntries[i].id.kind == PartKind::OfMeaning && meanings.contains(kEntries[i].id.meaning)) now.push_back(i);
+  show(std::move(now));
+}
+
+void MeaningLegend::show(std::vector<size_t> entries) {
+  if (entries == shown_) return;
+  shown_ = std::move(entries);
+  setAccessibleName(tr("Colours: %1").arg(names().join(", ")));
   updateGeometry();
   update();
 }

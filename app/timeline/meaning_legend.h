@@ -1,6 +1,7 @@
-// The key of a timeline: a coloured square and a name for each kind of work that its runs have.
+// The key of a timeline or a table: a coloured square and a name for each kind of work that is in it.
 #pragma once
 #include <QWidget>
+#include <set>
 #include <vector>
 
 #include "app/workspace/run.h"
@@ -16,12 +17,14 @@ class MeaningLegend : public QWidget {
   bool hasHeightForWidth() const override { return true; }
   int heightForWidth(int width) const override;
   void setRuns(const std::vector<const Run*>& runs);  // names only what their traces have
+  void setMeanings(const std::set<prof::Meaning>& meanings);
   QStringList names() const;
 
  protected:
   void paintEvent(QPaintEvent*) override;
 
  private:
+  void show(std::vector<size_t> entries);
   std::vector<QPoint> places(int width) const;  // of the squares of shown_
 
   std::vector<size_t> shown_;

@@ -22,6 +22,8 @@
 namespace ws::app {
 namespace {
 
+constexpr QChar kJoined(0x00A0);  // a cause keeps its number on its line
+
 QLabel* rich_label(QWidget* parent, double size) {
   auto* label = new QLabel(parent);
   label->setWordWrap(true);
@@ -58,12 +60,12 @@ QString causes_text(const prof::Waterfall& exact) {
   for (const prof::Cause& cause : w.causes) {
     const double value = rounded(cause.delta_ps());
     if (value == 0 || parts.size() == kMostCauses) break;
-    const QString part = QString::fromUtf8(prof::part_name({cause.meaning, cause.kind})) + " " + change(value);
+    const QString part = QString::fromUtf8(prof::part_name({cause.meaning, cause.kind})).replace(' ', kJoined) + kJoined + change(value);
     parts << (parts.isEmpty() ? "<b>" + part.toHtmlEscaped() + "</b>" : part.toHtmlEscaped());
     rest -= value;
   }
   if (parts.isEmpty()) return {};
-  if (std::round(rest * shown_as) != 0) parts << QObject::tr("all other causes %1").arg(change(rest));
+  if (std::round(rest * shown_as) != 0) parts << QObject::tr("all other causes %1").arg(change(rest)).replace(' ', kJoined);
   return QObject::tr("Step time %1 %2: %3.").arg(change(rounded(w.b_ps - w.a_ps)), in_ms ? "ms" : "µs", parts.join(", "));
 }
 
@@ -139,6 +141,7 @@ CompareHeadline::CompareHeadline(QWidget* parent) : QWidget(parent), top_(new QH
   left->addWidget(verdict_);
   left->addWidget(judged_);
   left->addWidget(times_);
+  left->addStretch(1);
   causes_ = rich_label(this, 12);
   choices_ = rich_label(this, 12);
   warnings_ = rich_label(this, 11);

@@ -17,6 +17,7 @@
 
 #include "app/text/units.h"
 #include "app/timeline/block_label.h"
+#include "app/timeline/meaning_legend.h"
 #include "app/timeline/time_scale.h"
 #include "app/widgets/instruction_view.h"
 #include "app/widgets/theme.h"
@@ -245,6 +246,7 @@ void KernelsPanel::buildTable(Pane* pane) {
   buildColumnMenu(pane);
   table_->viewport()->installEventFilter(this);
   empty_ = put_table(*pane, table_);
+  empty_->parentWidget()->layout()->addWidget(colours_ = new MeaningLegend(pane));
   connect(filter_, &QLineEdit::textChanged, &sorted_, &QSortFilterProxyModel::setFilterFixedString);
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &KernelsPanel::drillDown);
 }
@@ -406,6 +408,9 @@ void KernelsPanel::refresh() {
   part_->setText(part_text(!inSteps()));
   const size_t count = rows.size();
   table_->setVisible(count > 0), below_->setVisible(count > 0), empty_->setVisible(count == 0);
+  std::set<prof::Meaning> meanings;
+  for (const prof::KernelRow& row : rows) meanings.insert(row.meaning);
+  colours_->setMeanings(meanings);
   const QString reason =
       !run_                ? tr("Click a run or press Train to see its kernels and their times.")
       : run_->hasChoices() ? tr("No kernel was traced in this run. Choose the trace level Graphs or Kernels, then train again.")

@@ -23,6 +23,8 @@ class QMenu;
 
 namespace ws::app {
 
+class MeaningLegend;
+
 class KernelsPanel : public QWidget {
   Q_OBJECT
  public:
@@ -88,6 +90,7 @@ class KernelsPanel : public QWidget {
   std::vector<int> chosen_;               // columns; empty: default columns
   QLineEdit* filter_;
   QLabel* empty_;
+  MeaningLegend* colours_;
   QTimer refresh_;
   bool launched_ = true;  // the rows have grid sizes
   bool whole_ = false, has_other_work_ = false;

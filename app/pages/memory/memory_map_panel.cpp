@@ -371,7 +371,7 @@ void MemoryMapPanel::refreshHolders() {
   holders_table_->setVisible(any), no_holders_->setVisible(!any);
   no_holders_->setText(tr("The allocator of this run does not report its blocks. An arena places them once, before the first step."));
   holders_pane_->setTitle(tr("Live at the peak"),
-                          any ? tr("%1 of %2").arg(bytes_text(static_cast<double>(held_.peak)), QString::fromStdString(held_.allocator))
+                          any ? tr("%1 · allocator %2").arg(bytes_text(static_cast<double>(held_.peak)), QString::fromStdString(held_.allocator))
                               : QString());
 }
 

@@ -182,7 +182,7 @@ void InsightsTest::cardsShowWhatWasFound() {
   QVERIFY(std::abs(card->insight().predicted_us - 40) < 0.2);
   // No bare number: the saving has its noise and how far such predictions have been off.
   const QString headline = QString::fromStdString(card->insight().headline);
-  QVERIFY2(headline.startsWith("saves ") && headline.endsWith(" a step: allocator arena"), qPrintable(headline));
+  QVERIFY2(headline.startsWith("saves ") && headline.endsWith(" per step: allocator arena"), qPrintable(headline));
   QVERIFY2(tab->noteText().contains("off by"), qPrintable(tab->noteText()));
   QVERIFY(tab->emptyText().isEmpty());
   QCOMPARE(card->applyButton()->isEnabled(), ws::device_info().cuda);  // the run needs a GPU

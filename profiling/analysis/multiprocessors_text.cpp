@@ -63,7 +63,7 @@ std::string late_headline(const MultiprocessorReport& report) {
 
 std::string caption(const MultiprocessorReport& report) {
   return counted(report.rows.size(), "multiprocessor") + " · " + counted(report.steps.size(), "step") + " · " +
-         time_text(report.step_us) + " a step inside the kernel, without launches";
+         time_text(report.step_us) + " per step inside the kernel, without launches";
 }
 
 std::string step_caption(const MultiprocessorReport& report, size_t at) {

@@ -218,7 +218,7 @@ void MultiprocessorsTest::thePageIsThereForKernelsWithLanesOnly() {
   QTRY_VERIFY(!offers_tab(*window, "Multiprocessors"));
 }
 
-// A short run waits for its launches, so its step time is much longer than a step inside the kernel.
+// A short run waits for its launches, so its step time is much longer than per step inside the kernel.
 void MultiprocessorsTest::eachTimeReportsWhatItCounts() {
   auto run = test::made_inside_run();
   for (StepPoint& p : run->steps) p.wall_s = p.step * 24.7e-6;
@@ -229,7 +229,7 @@ void MultiprocessorsTest::eachTimeReportsWhatItCounts() {
   panel.show();
   QTRY_VERIFY(panel.reader()->report()->any());
   const QString inside = step_time_text(panel.reader()->report()->step_us), caption = panel.picture().caption;
-  QVERIFY2(caption.contains(inside + " a step inside the kernel, without launches"), qPrintable(caption));
+  QVERIFY2(caption.contains(inside + " per step inside the kernel, without launches"), qPrintable(caption));
   QVERIFY2(caption.contains("step time with launches: " + step_time_text(run->stepUs())), qPrintable(caption));
   QVERIFY(run->stepUs() > 1.5 * panel.reader()->report()->step_us);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/core/comparison/comparison_text.h"
 #include "app/widgets/theme.h"
 #include "app/widgets/tip.h"
 #include "app/text/units.h"
@@ -13,7 +14,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kBarRow = 18, kBarNumber = 62;
+constexpr double kBarRow = 18, kBarNumber = 62, kCaption = 14;
 
 QString bar_name(const prof::Cause& cause) {
   return text(prof::cause_name(cause));
@@ -67,9 +68,13 @@ WaterfallView::Unit WaterfallView::unit() const {
 }
 
 QString WaterfallView::axisCaption() const {
-  const QString caption = tr("median, %1").arg(QString::fromUtf8(unit().name));
-  if (!comparison_.programs.empty()) return caption + tr(" · different programs: grey");
-  return withinNoise() ? caption + tr(" · within noise: grey") : caption;
+  const QString caption = tr("median, %1").arg(QString::fromUtf8(unit().name)), why = whyGrey();
+  return why.isEmpty() ? caption : tr("%1 · %2: grey").arg(caption, why);
+}
+
+QString WaterfallView::whyGrey() const {
+  if (!comparison_.programs.empty()) return tr("different programs");
+  return withinNoise() ? QString::fromUtf8(kWithinNoise) : QString();
 }
 
 // Then the causes are noise as well, however large they look.
@@ -115,8 +120,9 @@ bool WaterfallView::inRows(const QRectF& area, const std::vector<Bar>& all) cons
 WaterfallView::Places WaterfallView::places(const QRectF& area, const std::vector<Bar>& all) const {
   const auto count = static_cast<double>(all.size());
   if (!inRows(area, all)) return {column_plot(area), column_plot(area).width() / count};
-  const double names = names_width(area.width()), height = std::min(26.0, (area.height() - kBarRow) / count);
-  return {QRectF(area.left() + names, area.top() + 3, area.width() - names - kBarNumber, height * count), height};
+  const double above = whyGrey().isEmpty() ? 0 : kCaption;  // a long caption has a line of its own
+  const double names = names_width(area.width()), height = std::min(26.0, (area.height() - kBarRow - above) / count);
+  return {QRectF(area.left() + names, area.top() + 3 + above, area.width() - names - kBarNumber, height * count), height};
 }
 
 QString WaterfallView::explained(const QPointF& at) const {
@@ -141,7 +147,7 @@ bool WaterfallView::event(QEvent* event) {
 
 void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const {
   painter.setBrushOrigin(block.topLeft());
-  if (!bar.end && (withinNoise() || !comparison_.programs.empty())) return draw_fill(painter, block, theme().strong_border);
+  if (!bar.end && !whyGrey().isEmpty()) return draw_fill(painter, block, theme().strong_border);
   if (!bar.end)  // idle time is hatched, whatever its cause
     return draw_fill(painter, block, part_brush(bar.part));
   QColor fill = theme().run[std::max(0, bar.slot) % 8];
@@ -215,7 +221,8 @@ void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::
     draw_number(painter, QRectF(x - 30, plot.bottom(), 60, 14), Qt::AlignHCenter | Qt::AlignVCenter,
                 fixed_text(value, most < 5 ? 1 : 0));
   }
-  painter.drawText(QRectF(area.left() + 8, plot.bottom(), plot.left() - area.left() - 16, 14),
+  const bool above = !whyGrey().isEmpty();
+  painter.drawText(QRectF(area.left() + 8, above ? area.top() + 2 : plot.bottom(), above ? area.width() - 16 : plot.left() - area.left() - 16, kCaption),
                    Qt::AlignLeft | Qt::AlignVCenter, axisCaption());
   QRectF row(area.left(), plot.top(), area.width(), height);
   for (size_t i = 0; i < all.size(); ++i, row.translate(0, height)) {

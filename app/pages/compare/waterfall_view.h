@@ -51,6 +51,7 @@ class WaterfallView : public QWidget {
   };
   Unit unit() const;
   QString axisCaption() const;
+  QString whyGrey() const;  // empty if the causes have their colours
   bool withinNoise() const;
   bool inRows(const QRectF& area, const std::vector<Bar>& all) const;
   Places places(const QRectF& area, const std::vector<Bar>& all) const;

@@ -394,7 +394,7 @@ void MemoryMapPanel::refreshBelow() {
   if (any && (steps == 0 || in_steps == 0))
     note = tr("%1, none in a step").arg(all);
   else if (any)
-    note = tr("%1 and %2 µs per step")
+    note = tr("%1 calls and %2 µs per step")
                .arg(fixed_text(in_steps / steps, 1), us_text(static_cast<double>(calls.in_steps().ns) * 1e-3 / steps));
   calls_pane_->setTitle(tr("Allocator calls"), note);
   const bool nothing = below_ == Below::Best && view_->map().by_op && !view_->map().empty() && in_steps == 0;  // the plan says all
@@ -439,7 +439,7 @@ void MemoryMapPanel::showFinding() {
   notes << growth_text(map);
   if (const double times = static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)); map.by_op && times >= 1.05)
     notes << tr("Blocks share places: without that, a step needs %1.").arg(bytes_text(static_cast<double>(map.sum_bytes)));
-  if (map.by_op && map.allocations == 0) notes << tr("A step calls no allocator.");
+  if (map.by_op && map.allocations == 0) notes << tr("The plan allocates nothing in a step.");
   if (const double all = known && isRecorded() ? prof::most_device_memory(run_->trace) : 0; all > static_cast<double>(peak))
     notes << tr("Up to %1 of the GPU were in use: beside these blocks, which were made while recording, older ones such as weights, libraries and the CUDA context.").arg(bytes_text(all));
   else if (known && isRecorded()) notes << tr("Blocks from before the recording, such as weights, are not counted.");

@@ -59,6 +59,7 @@ QString verdict_mark(Verdict verdict) {
 QString explained(const MeasureDelta& d, const MeasureValue& m) {
   QString text = QObject::tr("%1 %2").arg(with_sign(d.delta, m.decimals), QString::fromStdString(m.unit));
   if (d.noise > 0) text += QObject::tr(" (95 % interval: %1 to %2)").arg(with_sign(d.delta - d.noise, m.decimals), with_sign(d.delta + d.noise, m.decimals));
+  if (d.verdict == Verdict::Neutral) return text + QObject::tr(": not judged, because more is neither better nor worse, or because the runs do different work");
   return text + ": " + (d.verdict == Verdict::NoiseUnknown ? QString::fromStdString(no_interval_text(d)) : QString::fromUtf8(verdict_text(d)));
 }
 

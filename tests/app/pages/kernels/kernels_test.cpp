@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "app/timeline/meaning_legend.h"
 #include "app/pages/kernels/kernels_panel.h"
 #include "app/widgets/instruction_view.h"
 #include "app/widgets/theme.h"
@@ -238,6 +239,9 @@ void KernelsTest::kernelsSumToTheTrace() {
         for (const auto& span : block.spans) expected += static_cast<int64_t>(span.duration);
   QCOMPARE(shown, expected);
   QVERIFY(std::abs(share - 1) < 1e-9);
+  const QStringList colours = panel.findChild<MeaningLegend*>()->names();
+  for (const char* name : {"matrix product", "pointwise"}) QVERIFY2(colours.contains(name), qPrintable(colours.join(", ")));
+  QVERIFY2(!colours.contains("allocator calls"), "no row has that colour");
 }
 
 void KernelsTest::kernelsSortAndFilter() {

@@ -144,8 +144,8 @@ Drawing steps(const std::vector<ReportRun>& runs) {
       for (const StepPicture::Block& block : lane.blocks)
         if (lane.kind != prof::TrackKind::Phases) drawn[static_cast<size_t>(block.meaning)] = true;
   std::vector<prof::PartId> shown;
-  for (size_t m = 0; m < prof::kMeanings; ++m)
-    if (drawn[m]) shown.push_back({static_cast<prof::Meaning>(m)});
+  for (const prof::Meaning meaning : prof::kPartOrder)
+    if (drawn[static_cast<size_t>(meaning)]) shown.push_back({meaning});
   legend(drawing, height - 30, shown);
   return drawing;
 }

@@ -3,6 +3,7 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QObject>
+#include <QRegularExpression>
 #include <QString>
 #include <cmath>
 
@@ -44,6 +45,11 @@ ByteUnit byte_unit(double largest) {
   if (largest < kKiB * kKiB) return {kKiB, "KiB"};
   if (largest < 10 * kKiB * kKiB * kKiB) return {kKiB * kKiB, "MiB"};
   return {kKiB * kKiB * kKiB, "GiB"};
+}
+
+QString with_units(QString text) {
+  static const QRegularExpression before_unit(QStringLiteral("(?<=\\d) (?=(?:[µmn]?s|[KMG]?i?B)\\b|%|±)|(?<=±) (?=\\d)"));
+  return text.replace(before_unit, QStringLiteral("\u00a0"));
 }
 
 QString bytes_in(double bytes, const ByteUnit& unit) { return fixed_text(bytes / unit.bytes, unit.bytes > 1024 ? 2 : 1) + ' ' + unit.name; }

@@ -22,6 +22,7 @@ struct ByteUnit {
   const char* name;
 };
 ByteUnit byte_unit(double largest);  // unit for an axis up to this value: KiB, MiB or GiB
+QString with_units(QString text);  // a number stays on one line with its unit, and with its ±
 QString bytes_in(double bytes, const ByteUnit& unit);  // "1 208.3 KiB"
 QString time_axis_text(double us);   // "27.1 µs", "1.84 ms"
 QString run_letter(int slot);        // "A" for slot 0, "AA" for 24; empty for a run that is not ticked

@@ -3,7 +3,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QMap>
-#include <QRegularExpression>
 #include <QResizeEvent>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -34,12 +33,6 @@ QLabel* rich_label(QWidget* parent, double size) {
 
 QString coloured(const QString& text, const QColor& colour) {
   return QString("<span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
-}
-
-// A number keeps its unit on its line.
-QString with_units(QString text) {
-  static const QRegularExpression unit(QStringLiteral("(\\d) (%|µs|ms|s|KiB|MiB|GiB)\\b|(\\d) (%)"));
-  return text.replace(unit, QStringLiteral("\\1\\3\u00a0\\2\\4"));
 }
 
 QString letter(const Run* run) { return run_letter(run->slot); }

@@ -4,7 +4,6 @@
 #include <QLabel>
 #include <QPainter>
 #include <QPushButton>
-#include <QRegularExpression>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
@@ -37,12 +36,6 @@ QString with_breaks(const QString& text) {
   for (QString& word : words)
     if (word.size() > kLong) word.replace('_', QStringLiteral("_\u200b"));
   return words.join(' ');
-}
-
-// A number and its unit stay on one line.
-QString with_units(QString text) {
-  static const QRegularExpression before_unit(QStringLiteral("(?<=\\d) (?=(?:[µmn]?s|%|[KMG]?i?B)\\b|%)"));
-  return text.replace(before_unit, QStringLiteral("\u00a0"));
 }
 
 QString change_in_time(double before, double after) {
@@ -79,7 +72,8 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
     const auto against_now = [&](RowKind kind, double us) {
       if (us > 0) rows_.push_back({kind, time_axis_text(us), us, {}, change_in_time(facts.step_us, us)});
     };
-    against_now(RowKind::Predicted, insight.predicted_us);
+    const bool saves = insight.saves_us.known() && insight.saves_us.value > 0 && insight.saves_us.value < facts.step_us;
+    against_now(RowKind::Predicted, insight.predicted_us > 0 || !saves ? insight.predicted_us : facts.step_us - insight.saves_us.value);
     if (tried) against_now(RowKind::Measured, tried->measured_us);
   }
   QStringList words;
@@ -166,15 +160,13 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   words->setSpacing(5);
   const QString headline = with_units(QString::fromStdString(insight.headline));
   const bool names_op = insight.rule == "low occupancy";  // its headline begins with the name of an op
-  words->addWidget(text_label(names_op ? headline : with_capital(headline), ui_font(14, 600), this));
+  QLabel* title = text_label(names_op ? headline : with_capital(headline), ui_font(14, 600), this);
+  title->setToolTip(relation);
+  words->addWidget(title);
   QLabel* why = text_label(with_breaks(with_units(QString::fromStdString(insight.why))), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
   if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));
-  relation_ = text_label(with_units(relation), ui_font(12), this);
-  relation_->setForegroundRole(QPalette::PlaceholderText);
-  relation_->setVisible(!relation.isEmpty());
-  words->addWidget(relation_);
   result_ = text_label({}, ui_font(12.5, 600), this);
   words->addWidget(result_);
   auto* buttons = new QHBoxLayout;

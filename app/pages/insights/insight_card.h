@@ -58,7 +58,7 @@ class EvidenceBars : public QWidget {
 class InsightCard : public QFrame {
   Q_OBJECT
  public:
-  // `relation`: how the saving relates to what the step shows; empty without a prediction.
+  // `relation`: how the saving relates to what the step shows, the tip of the headline; empty without a prediction.
   InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, bool first, QWidget* parent = nullptr);
   void setTried(const Tried* tried);    // nullptr if not tried yet
   void setBlocked(const QString& why);  // why the change cannot be tried now; empty if it can
@@ -77,7 +77,7 @@ class InsightCard : public QFrame {
   RunFacts facts_;
   Insight insight_;
   EvidenceBars* bars_;
-  QLabel *result_, *relation_, *blocked_;
+  QLabel *result_, *blocked_;
   QPushButton *apply_, *show_;
 };
 

@@ -281,9 +281,9 @@ std::optional<Example> example_of(const prof::StepCauses& causes, const prof::Tr
 
 // How the saving relates to the split of the step, if an advice has the same edits.
 QString relation_of(const std::vector<Insight>& remedies, const std::string& edits) {
-  const auto same = std::ranges::find_if(remedies, [&](const Insight& one) { return one.saves_us.known() && (edits.empty() ? one.saves_us.value > 0 : one.edits == edits); });
+  const auto same = std::ranges::find_if(remedies, [&](const Insight& one) { return one.saves_us.known() && one.edits == edits; });
   const std::string relation = same == remedies.end() ? std::string() : relation_text(*same);
-  return relation.empty() ? QString() : (edits.empty() ? QObject::tr("The example saves %1: %2.") : QObject::tr("It saves %1: %2.")).arg(text(prof::interval_text(same->saves_us)), text(relation));
+  return relation.empty() ? QString() : QObject::tr("It saves %1: %2.").arg(text(prof::interval_text(same->saves_us)), text(relation));
 }
 
 QString change_of(const prof::WhatIf& then) {
@@ -413,7 +413,7 @@ void WhatIfPanel::fill() {
   notes << path_note_;
   if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("For %1 of a step, the records do not show what the GPU waits for.").arg(step_time_text(r.unexplained_us));
   for (const std::string& warning : r.warnings) notes << text(warning);
-  body_->showResult(headline_ + QStringLiteral("."), notes.join('\n'));
+  body_->showResult(with_units(headline_ + QStringLiteral(".")), notes.join('\n'));
   step_pane_->setTitle(tr("The step"), steps, steps);
 }
 

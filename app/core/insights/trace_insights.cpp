@@ -86,7 +86,7 @@ void see_call(Seen& seen, const Track& track, size_t index, const Span& span) {
     seen.waits.add(index, span);
 }
 
-// Of several ranks, the one whose steps stand for the run is judged, as in the split of the step.
+// The rank whose steps stand for the run is judged, as in the split of the step.
 bool is_judged(const TraceLook& look, const Track& track) { return prof::is_of_rank(track, prof::rank_of_steps(*look.trace)); }
 
 // Finds the longest gap over all streams together, from the end of all work to the next start. What is idle between two

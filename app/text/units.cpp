@@ -49,7 +49,7 @@ ByteUnit byte_unit(double largest) {
 
 QString with_units(QString text) {
   static const QRegularExpression before_unit(QStringLiteral("(?<=\\d) (?=(?:[µmn]?s|[KMG]?i?B)\\b|%|±)|(?<=±) (?=\\d)"));
-  return text.replace(before_unit, QStringLiteral("\u00a0"));
+  return text.replace(before_unit, QStringLiteral("\u00a0")).replace(QChar(0x202F), QChar::Nbsp);  // rich text breaks at a narrow space
 }
 
 QString bytes_in(double bytes, const ByteUnit& unit) { return fixed_text(bytes / unit.bytes, unit.bytes > 1024 ? 2 : 1) + ' ' + unit.name; }

@@ -97,6 +97,7 @@ void WordLabel::showWords() {
     html += word_link(marked.section('|', 0, 0), ink, marked.section('|', 1)) + part.section(']', 1).toHtmlEscaped();
   }
   html.replace('\n', QStringLiteral("<br>"));
+  html.replace(QChar(0x202F), QChar::Nbsp);  // rich text breaks lines at the narrow space of thousands
   if (html != text()) setText(html);
 }
 

@@ -173,6 +173,8 @@ const char* verdict_text(const MeasureDelta& delta) {
   return "not judged";
 }
 
+std::string choice_text(const std::string& value) { return value.empty() ? "none" : value; }
+
 std::string no_interval_text(const MeasureDelta& delta) { return std::string("no interval: ") + delta.no_noise; }
 
 bool is_quiet(Verdict verdict) { return verdict == Verdict::WithinNoise || verdict == Verdict::Equal; }
@@ -286,7 +288,7 @@ std::string to_text(const Comparison& c, prof::GroupBy by) {
 std::string to_text(const Comparison& c) {
   std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n" + answer_text(c) + "\n";
   for (const FieldChange& choice : c.choices)
-    text += "Choice: " + std::string(field(choice.key).label) + " " + choice.from + " -> " + choice.to + "\n";
+    text += "Choice: " + std::string(field(choice.key).label) + " " + choice_text(choice.from) + " -> " + choice_text(choice.to) + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
   text += measures_text(c);
   const std::string waits = stalls_text(c.stalls);

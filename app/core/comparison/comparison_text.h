@@ -10,6 +10,7 @@ namespace ws::app {
 inline constexpr const char* kWithinNoise = "within noise";
 // "better", "within noise", "equal"; "not judged" if neither value is better; why there is no interval: "too few steps".
 const char* verdict_text(const MeasureDelta& delta);
+std::string choice_text(const std::string& value);  // "none" for a choice that is empty, such as no network
 std::string no_interval_text(const MeasureDelta& delta);  // "no interval: too few steps"
 bool is_quiet(Verdict verdict);             // no difference: equal or within noise
 // True if the noise is so large that even a large difference would not be seen: nobody is "as fast".

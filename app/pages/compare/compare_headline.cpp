@@ -240,8 +240,8 @@ void CompareHeadline::showChoices(const ComparedRuns& compared) {
   for (const FieldChange& change : compared.comparison.choices)
     parts << QString("%1 <span style='color:%2'>%3 →</span> <b>%4</b>")
                  .arg(coloured(QString::fromUtf8(field(change.key).label.data()), theme().secondary),
-                      theme().secondary.name(), QString::fromStdString(change.from).toHtmlEscaped(),
-                      QString::fromStdString(change.to).toHtmlEscaped());
+                      theme().secondary.name(), QString::fromStdString(choice_text(change.from)).toHtmlEscaped(),
+                      QString::fromStdString(choice_text(change.to)).toHtmlEscaped());
   const auto count = parts.size();
   if (count > 8) parts = parts.mid(0, 8) << tr("%1 more under Choices").arg(count - 8);
   choices_->setVisible(compared.pair() && compared.comparison.choices_known);

@@ -333,7 +333,7 @@ void CompareTables::showChoices(const ComparedRuns& compared) {
     name->setToolTip(QString::fromStdString(choice.key));
     choices_->setItem(row, 0, name);
     for (size_t i = 0; i < choice.values.size(); ++i) {
-      auto* cell = table_item(QString::fromStdString(choice.values[i]));
+      auto* cell = table_item(QString::fromStdString(choice_text(choice.values[i])));
       cell->setData(kStrongRole, i > 0 && choice.values[i] != choice.values[0]);
       if (i > 0 && choice.values[i] == choice.values[0]) cell->setData(kColourRole, theme().secondary);
       choices_->setItem(row, 1 + static_cast<int>(i), cell);

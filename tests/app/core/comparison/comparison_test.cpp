@@ -125,6 +125,13 @@ TEST(Comparison, TheTimesOfAGroupHaveOneUnit) {
   for (const MeasureKind kind : {StepTime, StepP5, StepP95, SampleMean}) EXPECT_EQ(unit(all, kind), "µs") << "the shortest one keeps its digits";
 }
 
+TEST(Comparison, AChoiceThatIsEmptyHasAWord) {
+  ComparedRun a, b;
+  a.spec.emplace(), b.spec.emplace();
+  set_field(*a.spec, "model.layers", "conv 3x3 16 | relu | linear");
+  EXPECT_NE(to_text(compare(a, b)).find("conv 3x3 16 | relu | linear -> none\n"), std::string::npos) << to_text(compare(a, b));
+}
+
 TEST(Comparison, OtherWorkIsNotJudged) {
   ComparedRun a, b;
   a.spec.emplace(), b.spec.emplace();

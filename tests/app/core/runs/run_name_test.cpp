@@ -76,7 +76,7 @@ TEST(RunName, EveryPresetHasItsOwn) {
 TEST(ChangesLabel, GoesFromTheOldValueToTheNewOne) {
   RunSpec before, after = before;
   after.exec.allocator = Allocator::Direct, after.train.lr = 0.01, after.train.epochs = 30;
-  EXPECT_EQ(changes_label(before, after, 9), "rate " + field_text(before, "train.lr") + " → 0.01, epochs " +
+  EXPECT_EQ(changes_label(before, after, 9), "lr " + field_text(before, "train.lr") + " → 0.01, epochs " +
                                                  field_text(before, "train.epochs") + " → 30, arena → direct");
   EXPECT_TRUE(changes_label(before, after, 1).ends_with(" + 2 more")) << changes_label(before, after, 1);
   EXPECT_EQ(changes_label(before, before, 9), "");

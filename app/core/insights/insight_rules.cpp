@@ -43,8 +43,9 @@ Found offer(const RunFacts& f, Insight insight, const std::string& edits = {}) {
 Found allocator_stalls(const RunFacts& f) {
   const double spent = f.part(Meaning::Allocation);
   if (spent < kWorthSaying * f.step_us || f.allocator_calls_per_step < 1) return {};
+  const std::string calls = plain(f.allocator_calls_per_step) + " allocator calls";
   return offer(f, {"allocator stalls",
-                   "the GPU waits " + part_text(f, spent) + " for " + plain(f.allocator_calls_per_step) + " allocator calls",
+                   f.gpu ? "the GPU waits " + part_text(f, spent) + " for " + calls : calls + " take " + part_text(f, spent),
                    "Each step allocates and frees every buffer. One block that is planned ahead needs no calls.",
                    {{"exec.allocator", "arena"}},
                    f.step_us - spent,

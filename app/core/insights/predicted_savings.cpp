@@ -55,7 +55,7 @@ void relate(Insight& insight, const std::vector<prof::Edit>& edits, const prof::
   if (facts.whole_trace) return;
   for (const prof::Edit& edit : edits)
     if (const auto part = part_of(edit, insight, facts); part && part->second > 0) insight.gpu_waits.push_back(*part);
-  if (edits.size() != 1 || edits[0].kind != prof::EditKind::NoAllocator) return;
+  if (!facts.gpu || edits.size() != 1 || edits[0].kind != prof::EditKind::NoAllocator) return;
   const auto calls = std::ranges::find(result.path, prof::path_cause_name({prof::PathCause::AllocatorCalls}), &prof::PathShare::name);
   if (calls != result.path.end()) insight.calls_us = calls->lasts_us, insight.calls_work_us = calls->work_us;
 }

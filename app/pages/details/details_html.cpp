@@ -33,7 +33,7 @@ QString row_html(const QString& name, const QString& value) {
 }
 
 QString row(const QString& name, const QString& value) { return row_html(name, value.toHtmlEscaped()); }
-QString table(const QString& rows) { return "<table cellspacing='0' cellpadding='2'>" + rows + "</table>"; }
+QString table(const QString& rows) { return "<table width='100%' cellspacing='0' cellpadding='2'>" + rows + "</table>"; }
 
 QString op_link(const Run& run, prof::OpTag op) {
   if (!op_of(run.trace, op)) return {};

@@ -419,8 +419,8 @@ void WhatIfPanel::fill() {
 
 void WhatIfPanel::showExamples() {
   const QString work = named_work(result_);
-  examples_->setText(tr("An edit changes the step, and the page predicts what it takes then. For example:\n\nno sync") +
-                     (work.isEmpty() ? QString() : tr("\n%1 /2\n\nThe last one halves the time of %1.").arg(work)));
+  examples_->setText(tr("The page predicts a step with your edits, such as\nno sync") +
+                     (work.isEmpty() ? QString() : tr("\n%1 /2 (half the time of %1)").arg(work)));
   input_->setPlaceholderText(work.isEmpty() ? tr("no sync") : tr("no sync; %1 /2").arg(work));
 }
 

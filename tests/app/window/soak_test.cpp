@@ -1,5 +1,5 @@
 // Does the window's memory come to rest? A fast training on a GPU is played into the window at a hundred times its pace,
-// 150 seconds of it (WARPSIGHT_SOAK=7200 for so many). What the heap holds may not rise from one half to the next.
+// 150 seconds of it (WARPSIGHT_SOAK=7200 for so many). What the heap holds may not rise in its second half.
 #include <malloc.h>
 
 #include <QSignalSpy>
@@ -118,7 +118,7 @@ void SoakTest::memoryComesToRest() {
                            .arg(before).arg(usual[0]).arg(usual[1]).arg(usual[2]).arg(usual[3]);
   qInfo("%s", qPrintable(said));
   QVERIFY2(usual[1] > before + 20, "the history was never filled");
-  QVERIFY2(usual[3] - usual[1] < 0.05 * (usual[1] - before), qPrintable(said));
+  QVERIFY2(usual[3] - usual[2] < 0.03 * (usual[2] - before), qPrintable(said));
 }
 
 // Four trainings of 24,000 steps, each kernel of them traced.

@@ -446,7 +446,11 @@ std::string_view meant_by(std::string_view key) {
   const bool whole = word.size() < key.size();
   const auto off = [key, whole](const Field& f) { return distance(key, whole ? f.key : f.key.substr(f.key.find('.') + 1)); };
   const auto near = std::ranges::min_element(table(), {}, off);
-  return off(*near) <= kMostMisspelled ? near->key : std::string_view();
+  if (off(*near) <= kMostMisspelled) return near->key;
+  const auto described = std::ranges::find_if(table(), [&](const Field& f) {  // "train.rate": the learning rate
+    return whole && f.key.starts_with(key.substr(0, key.find('.') + 1)) && f.explain.find(" " + std::string(word) + ".") != std::string_view::npos;
+  });
+  return described == table().end() ? std::string_view() : described->key;
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ std::string relation_text(const Insight& insight) {
   const double more = insight.saves_us.value - now.us;
   const std::string calls = calls_text(insight), figure = now.what + (calls.empty() ? ", " + time_text(now.us) : std::string());
   std::string text = "about what " + figure;
-  if (more > 0) text += ", and the ± is larger than the difference";
+  if (more > 0) text = "what " + figure + ", within its ±";
   if (more > insight.saves_us.half_width) text = "more than " + figure + ", because what follows begins earlier";
   if (more < -insight.saves_us.half_width) text = "less than " + figure + ", because " + now.rest;
   return calls.empty() ? text : text + ". " + calls;
@@ -168,6 +168,11 @@ std::string calls_text(const Insight& insight) {
   if (insight.calls_us <= 0 || insight.gpu_waits.empty()) return {};
   return "Allocator calls take " + time_text(insight.calls_us) + ": " + time_text(insight.calls_work_us) + " are their own work, and for " +
          time_text(sum_of(insight.gpu_waits)) + " the GPU waits (" + names_of(insight.gpu_waits) + " in the split)";
+}
+
+bool saves_more_than_waits(const Insight& insight) {
+  const Now now = now_of(insight);
+  return now.us > 0 && insight.saves_us.value > now.us;
 }
 
 std::string relation_sentence(const Insight& insight) {

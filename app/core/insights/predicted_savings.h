@@ -23,6 +23,7 @@ std::string saving_text(const Insight& insight, double step_us);
 std::string relation_text(const Insight& insight);
 // "Allocator calls take 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocator calls” in the split)".
 std::string calls_text(const Insight& insight);
+bool saves_more_than_waits(const Insight& insight);  // then a reader asks how they relate
 std::string relation_sentence(const Insight& insight);  // "The saving is about what …."
 std::string predictions_note(const std::vector<Insight>& insights);  // what ± is, and how far predictions were off; empty without a prediction
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/core/insights/predicted_savings.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/text/qt_text.h"
@@ -167,6 +168,7 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
   if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));
+  if (saves_more_than_waits(insight)) words->addWidget(text_label(with_units(relation), ui_font(12), this));
   result_ = text_label({}, ui_font(12.5, 600), this);
   words->addWidget(result_);
   auto* buttons = new QHBoxLayout;

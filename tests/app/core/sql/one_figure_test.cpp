@@ -281,7 +281,7 @@ TEST(OneFigureOfAllocations, TheThreeFiguresAreRelated) {
 TEST(Relation, AStepSavesMoreOrLessThanItShows) {
   Insight insight;
   insight.saves_us = {100, 10}, insight.gpu_waits = {{"sync", 95}};
-  EXPECT_EQ(relation_text(insight), "about what “sync” takes in the split, 95.0 µs, and the ± is larger than the difference");
+  EXPECT_EQ(relation_text(insight), "what “sync” takes in the split, 95.0 µs, within its ±");
   insight.gpu_waits = {{"sync", 100}};
   EXPECT_EQ(relation_text(insight), "about what “sync” takes in the split, 100.0 µs");
   insight.gpu_waits = {{"sync", 50}, {"launch gaps", 20}};

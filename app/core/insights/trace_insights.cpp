@@ -222,7 +222,7 @@ Found idle_gpu(const Judged& j) {
   const std::string who = j.worth_saying(j.data_wait()) ? "beside its waits for data, the GPU does nothing for " : "the GPU does nothing for ";
   return insight(j, "idle GPU", who + share + " of the " + j.whole() + ": " + time(j.shown(idle)) + " of " + time(j.shown(j.wall())),
                  advice + std::string(prof::has_samples(*j.look.trace)
-                                          ? " The flame graph “While the GPU waited” (stats --by gaps) shows what the host did."
+                                          ? " The flame graph “While the GPU waited” shows what the host did."
                                           : ""),
                  cause, idle, j.gap());
 }

@@ -172,7 +172,7 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   result_ = text_label({}, ui_font(12.5, 600), this);
   words->addWidget(result_);
   auto* buttons = new QHBoxLayout;
-  show_ = new QPushButton(insight.rule == "idle GPU" ? tr("Show the longest gap") : tr("Show"), this);
+  show_ = new QPushButton(insight.rule == "idle GPU" ? tr("Show the longest gap") : tr("Show in timeline"), this);
   show_->setAccessibleName(tr("Show in the timeline: %1").arg(QString::fromStdString(insight.rule)));
   apply_ = new QPushButton(tr("Apply and train again"), this);
   apply_->setAccessibleName(tr("Apply and train again: %1").arg(QString::fromStdString(insight.rule)));

@@ -281,7 +281,7 @@ void PanelsTest::blocksOfLayersFoldInEveryView() {
   QVERIFY(std::abs(sum - 1) < 1e-9);
   const MemoryMap& map = memory.view()->map();
   const auto strip = std::ranges::find(map.layers, QString("block 1"), &MapLayer::name);
-  constexpr int kLeft = 54, kRight = 14, kStripFromBelow = 12, kPlaced = 200;
+  constexpr int kLeft = 54, kRight = 14, kStripFromBelow = 12, kPlaced = 300;
   QTRY_VERIFY(memory.view()->height() > kPlaced);
   const double middle = (strip->x0 + strip->x1) / 2 / map.x_end * (memory.view()->width() - kLeft - kRight) + kLeft;
   QTest::mouseClick(memory.view(), Qt::LeftButton, {}, {static_cast<int>(middle), memory.view()->height() - kStripFromBelow});

@@ -192,7 +192,8 @@ struct ClaimChecker::Figures {
   }
 
   // A part of the split of the median step, as `stats` shows it. It is there in each run, though it may be 0.
-  Figure share(const std::string& name) const {
+  Figure share(const std::string& asked) const {
+    const std::string name = asked == "allocation" ? prof::part_name({prof::Meaning::Allocation}) : asked;  // its name before version 6 of run files
     const prof::Breakdown& parts = compared.sample.median_parts;
     if (parts.wall() <= 0) return {kUnknown, 0, Unit::Share, place, "the run has no traced step"};
     int64_t ns = 0;

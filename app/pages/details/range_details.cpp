@@ -162,11 +162,11 @@ QString choice_rows(const Run& run) {
     QStringList values;
     for (const char* key : keys) {
       const Field& choice = field(key);
-      const QString value = QString::fromStdString(field_text(run.spec, key));
-      const bool number = choice.kind == FieldKind::Integer || choice.kind == FieldKind::Number;
-      if (relevant(run.spec, key) && !value.isEmpty()) values << (number ? text(choice.label) + ' ' + value : value);
+      QString value = QString::fromStdString(field_text(run.spec, key));
+      if (choice.kind == FieldKind::Choice) value.replace('-', ' ');  // as Setup writes it
+      if (relevant(run.spec, key) && !value.isEmpty()) values << text(choice.label) + ' ' + value;
     }
-    rows += row(part, values.join(QStringLiteral(", ")));
+    rows += row(part, values.join(QStringLiteral(" · ")));
   }
   return QString("<div style='color:%1; margin-top:6px'>%2</div>").arg(theme().quiet.name(), QObject::tr("choices of this run")) + table(rows);
 }

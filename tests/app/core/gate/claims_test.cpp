@@ -76,6 +76,7 @@ const std::vector<Answer> kAnswers{
     {"direct", "loss < first loss", kTrue},
     {"direct", "steps == 50", kTrue},
     {"direct", "share(allocator calls) > 30%", kTrue},
+    {"direct", "share(allocation) > 30%", kTrue},  // its name before version 6 of run files
     {"direct", "share(communication) < 10%", kTrue},
     {"direct", "share(communication) == 0", kTrue},
     {"direct", "share(launch gaps) < 47.4%", kOpen},

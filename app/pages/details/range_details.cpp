@@ -166,7 +166,7 @@ QString choice_rows(const Run& run) {
       if (choice.kind == FieldKind::Choice) value.replace('-', ' ');  // as Setup writes it
       if (relevant(run.spec, key) && !value.isEmpty()) values << text(choice.label) + ' ' + value;
     }
-    rows += row(part, values.join(QStringLiteral(" · ")));
+    rows += row(part, values.join(QStringLiteral(", ")));
   }
   return QString("<div style='color:%1; margin-top:6px'>%2</div>").arg(theme().quiet.name(), QObject::tr("choices of this run")) + table(rows);
 }

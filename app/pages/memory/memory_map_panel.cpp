@@ -77,15 +77,16 @@ QString gap_text(const prof::MemoryGap& gap) {
   return said;
 }
 
-// "The peak of a step grows from 230.1 MiB to 545.2 MiB." Empty if it does not.
+// "The peak of a step grows from 230.1 MiB to 545.2 MiB." Empty if it does not, or only in the first half: the first steps warm up,
+// and what was recorded may begin within one.
 QString growth_text(const MemoryMap& map) {
   constexpr size_t kFewest = 4;
-  constexpr double kGrows = 1.25, kFalls = 0.9;
+  constexpr double kGrows = 1.25, kStillGrows = 1.1, kFalls = 0.9;
   const std::vector<uint64_t> peaks = peaks_of_steps(map);
   if (peaks.size() < kFewest) return {};
   const auto falls = [](uint64_t before, uint64_t after) { return static_cast<double>(after) < kFalls * static_cast<double>(before); };
-  const auto first = static_cast<double>(peaks.front()), last = static_cast<double>(peaks.back());
-  if (last < kGrows * first || std::ranges::adjacent_find(peaks, falls) != peaks.end()) return {};
+  const auto first = static_cast<double>(peaks.front()), middle = static_cast<double>(peaks[peaks.size() / 2]), last = static_cast<double>(peaks.back());
+  if (last < kGrows * first || last < kStillGrows * middle || std::ranges::adjacent_find(peaks, falls) != peaks.end()) return {};
   return QObject::tr("The peak of a step grows from %1 to %2.").arg(bytes_text(first), bytes_text(last));
 }
 

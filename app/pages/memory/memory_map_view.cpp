@@ -294,7 +294,6 @@ void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {
   const double at =
       map_.x_begin + (event->position().x() - mapArea().left()) / mapArea().width() * (map_.x_end - map_.x_begin);
   setCursorX(std::clamp(at, map_.x_begin, map_.x_end));
-  emit cursorMoved(*cursor_);
 }
 
 void MemoryMapView::mousePressEvent(QMouseEvent* event) {

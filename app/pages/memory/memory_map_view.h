@@ -22,7 +22,6 @@ class MemoryMapView : public QWidget {
 
  signals:
   void blockChosen(const ws::app::MapBlock& block);
-  void cursorMoved(double x);
   void foldWanted(const QString& block, bool folded);  // of layers
 
  protected:

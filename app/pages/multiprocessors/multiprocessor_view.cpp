@@ -118,13 +118,15 @@ void MultiprocessorView::paintSteps(QPainter& painter) const {
   painter.setFont(ui_font(11));
   painter.setPen(t.quiet);
   painter.drawText(QRectF(10, kStepsTop, map_.left - 18, kStepsHigh), Qt::AlignLeft | Qt::AlignBottom, tr("step time"));
-  if (std::ranges::any_of(report_->steps, [](const auto& step) { return !step.late.empty(); }))
-    painter.drawText(QRectF(map_.left, 0, map_.right - map_.left, kStepsTop - 4), Qt::AlignRight | Qt::AlignVCenter, tr("orange: a multiprocessor is late"));
+  const bool any_late = std::ranges::any_of(report_->steps, [](const auto& step) { return !step.late.empty(); });
+  const QString key = any_late ? tr("orange: a multiprocessor is late") : QString();
+  const double key_width = painter.fontMetrics().horizontalAdvance(key) + (any_late ? 12 : 0);
+  painter.drawText(QRectF(map_.left, 0, map_.right - map_.left, kStepsTop - 4), Qt::AlignRight | Qt::AlignVCenter, key);
   painter.setPen(t.text);
   painter.setFont(ui_font(12, 600));
-  painter.drawText(QRectF(map_.left, 0, map_.right - map_.left, kStepsTop - 4), Qt::AlignLeft | Qt::AlignVCenter,
-                   painter.fontMetrics().elidedText(text(prof::step_caption(*report_, map_.step)), Qt::ElideMiddle,
-                                                    static_cast<int>(map_.right - map_.left)));
+  const double caption = map_.right - map_.left - key_width;
+  painter.drawText(QRectF(map_.left, 0, caption, kStepsTop - 4), Qt::AlignLeft | Qt::AlignVCenter,
+                   painter.fontMetrics().elidedText(text(prof::step_caption(*report_, map_.step)), Qt::ElideMiddle, static_cast<int>(caption)));
   const QRectF chosen = stepBox(map_.step);
   const double wide = std::max(5.0, chosen.width());
   painter.setPen(QPen(t.focus, 2));

@@ -254,12 +254,12 @@ void MemoryTest::thePeakIsSaidByItsParts() {
 // Events of another program know no step: its marks do.
 void MemoryTest::aPeakThatGrowsIsSaid() {
   constexpr int64_t kSteps = 6;
-  for (const uint64_t growth : {uint64_t{0}, uint64_t{1} << 20}) {
+  for (const auto& [growth, until] : {std::pair{uint64_t{0}, kSteps}, {uint64_t{1} << 20, kSteps}, {uint64_t{4} << 20, int64_t{1}}}) {
     const auto run = program(kSteps, 10);
     run->trace.memory_sources = {"PyTorch"};
     for (int64_t i = 0; i < kSteps; ++i) {
       const prof::TimeNs begin = (i + 1) * 1'000'000;
-      const uint64_t bytes = (uint64_t{4} << 20) + growth * static_cast<uint64_t>(i);
+      const uint64_t bytes = (uint64_t{4} << 20) + growth * static_cast<uint64_t>(std::min(i, until));
       run->trace.append_memory({begin + 100'000, 4096, bytes, 0, prof::kNoOp, MemoryAction::Allocate, 0});
       run->trace.append_memory({begin + 800'000, 4096, bytes, 0, prof::kNoOp, MemoryAction::Free, 0});
     }
@@ -271,9 +271,10 @@ void MemoryTest::aPeakThatGrowsIsSaid() {
     const MemoryMap& map = panel.view()->map();
     QCOMPARE(map.sections.size(), static_cast<size_t>(kSteps));
     QCOMPARE(map.sections.back().second, QString("step 15"));
-    QCOMPARE(peaks_of_steps(map).back(), (uint64_t{4} << 20) + 5 * growth);
-    QVERIFY2(panel.headline().contains(growth ? "at the peak, in step 15" : "at the peak, in step"), qPrintable(panel.headline()));
-    QCOMPARE(panel.notes().contains("The peak of a step grows from 4.00 MiB to 9.00 MiB."), growth > 0);
+    QCOMPARE(peaks_of_steps(map).back(), (uint64_t{4} << 20) + growth * static_cast<uint64_t>(std::min(kSteps - 1, until)));
+    QVERIFY2(panel.headline().contains(until == kSteps && growth ? "at the peak, in step 15" : "at the peak, in step"), qPrintable(panel.headline()));
+    QCOMPARE(panel.notes().contains("The peak of a step grows from 4.00 MiB to 9.00 MiB."), growth > 0 && until == kSteps);
+    QCOMPARE(panel.notes().contains("grows"), growth > 0 && until == kSteps);  // a first step that is smaller is no growth
   }
 }
 

@@ -36,7 +36,7 @@ prof::StepSample sample_of(const Run& run) {
 
 prof::StepCauses causes_of(const Run& run) {
   constexpr size_t kMostSpans = 100'000;
-  return prof::step_causes(run.trace, {.steps_per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .own_training = run.hasChoices(), .step_us = run.step_time.us, .most_spans = kMostSpans});
+  return prof::step_causes(run.trace, {.steps_per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .own_training = run.hasChoices(), .fused = run.hasChoices() && run.spec.exec.fusion != Fusion::Off, .step_us = run.step_time.us, .most_spans = kMostSpans});
 }
 
 ComparedRun compared_run(const Run& run) {

@@ -16,7 +16,6 @@
 namespace ws::prof {
 namespace {
 
-constexpr int64_t kUsualGap = 1000;        // ns between two kernels of a stream, where the trace has none that was queued
 constexpr int64_t kUsualStart = 5000;      // ns from the start of a call to its kernel, at most, where every kernel was queued
 constexpr int64_t kUnexplained = 3000;     // ns; a shorter idle time is jitter of the hardware
 constexpr int64_t kLookForOthers = 1000;   // ns of idle time after which the other streams are searched
@@ -26,7 +25,7 @@ uint64_t key_of(int16_t rank, uint32_t number) { return static_cast<uint64_t>(st
 
 class Builder {
  public:
-  Builder(const Trace& trace, TimeRange window) : trace_(trace) { graph_.window = window; }
+  Builder(const Trace& trace, TimeRange window, int64_t usual_gap_ns) : trace_(trace), usual_gap_{usual_gap_ns, usual_gap_ns} { graph_.window = window; }
 
   CauseGraph build() {
     collect();
@@ -182,8 +181,9 @@ class Builder {
     }
     usual_start_ = least_start;  // where the GPU was never idle when a call came
     for (auto& [name, delays] : starts) usual_start_[name] = middle_value(delays);
-    const int64_t least = any.empty() ? kUsualGap : std::min(kUsualGap, *std::ranges::min_element(any));
-    for (const int graph : {0, 1}) usual_gap_[graph] = gaps[graph].empty() ? least : middle_value(gaps[graph]);
+    if (!any.empty()) usual_gap_[0] = usual_gap_[1] = std::min(usual_gap_[0], *std::ranges::min_element(any));
+    for (const int graph : {0, 1})
+      if (!gaps[graph].empty()) usual_gap_[graph] = middle_value(gaps[graph]);
   }
 
   // ---- edges
@@ -471,7 +471,7 @@ class Builder {
   std::unordered_map<uint64_t, uint32_t> calls_;  // node of the call, by rank and correlation
   std::unordered_map<uint32_t, int64_t> usual_start_, own_time_;  // by name
   int64_t launch_ns_ = 0;                                         // median of all launches
-  int64_t usual_gap_[2] = {kUsualGap, kUsualGap};
+  int64_t usual_gap_[2];                                          // of launches one by one, of graphs
   std::vector<PendingEdge> pending_;
   std::vector<Candidate> causes_;
   std::vector<uint32_t> launched_;
@@ -481,6 +481,6 @@ class Builder {
 
 }  // namespace
 
-CauseGraph cause_graph(const Trace& trace, TimeRange window) { return Builder(trace, window).build(); }
+CauseGraph cause_graph(const Trace& trace, TimeRange window, int64_t usual_gap_ns) { return Builder(trace, window, usual_gap_ns).build(); }
 
 }  // namespace ws::prof

@@ -21,6 +21,9 @@ constexpr int64_t kCopyStart = 1500;    // ns before the first byte
 constexpr double kUsualLaunch = 4500;   // ns of a call, where the trace has none
 constexpr size_t kFewestTimes = 8;      // of a kind of call
 constexpr double kLargeCopy = 1 << 20;  // bytes
+// What a program waits for a batch that its loader has ready, with PyTorch's workers on the host of an H200: they pass each tensor on through
+// a socket, and where the loader pins memory, a thread of the program has taken them before.
+constexpr int64_t kHandOver = 900'000, kHandOverPinned = 60'000;
 
 // The text behind `word` and a space; nullopt if it begins with something else. Upper and lower case are the same.
 std::optional<std::string> after(const std::string& text, std::string_view word) {
@@ -157,7 +160,9 @@ Editor::Editor(const StepCauses& causes, const Trace& trace)
     last[n.row] = node;
     if (n.kind != NodeKind::Copy || n.measured_ns <= 0) continue;
     const Detail& detail = trace_.detail(n.detail);
-    if (copy_ends(detail.copy_kind).from == MemoryPlace::Pinned && static_cast<double>(detail.bytes) >= kLargeCopy)
+    if (copy_ends(detail.copy_kind).from != MemoryPlace::Pinned) continue;
+    copies_pinned_ = true;
+    if (static_cast<double>(detail.bytes) >= kLargeCopy)
       best = std::max(best, static_cast<double>(detail.bytes) / static_cast<double>(n.measured_ns));
   }
   if (best > 0) pinned_bytes_ns_ = best;
@@ -284,7 +289,7 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
       changed = fuse(selected(edit), timing);
       break;
     case EditKind::LoaderReady:
-      each_of(NodeKind::DataWait, [&](uint32_t node) { timing.work_ns[node] = 0; });
+      each_of(NodeKind::DataWait, [&](uint32_t node) { timing.work_ns[node] = std::min(timing.work_ns[node], copies_pinned_ ? kHandOverPinned : kHandOver); });
       break;
     case EditKind::RankOnTime:
       changed = rank_on_time(edit.rank, timing);

@@ -74,6 +74,7 @@ class Editor {
   const Trace& trace_;
   std::vector<PathGroup> groups_;
   double pinned_bytes_ns_;                  // rate of a copy from pinned memory
+  bool copies_pinned_ = false;              // some copy from the host is
   int64_t copy_call_ns_;                    // of a call that only begins a copy
   int64_t event_call_ns_;                   // of a call that records an event or waits for one on a stream
   std::vector<uint32_t> launched_by_;       // by node: its call, or itself

@@ -14,9 +14,9 @@ constexpr size_t kFewestLaunches = 8;     // launches of a place
 constexpr double kMostOf = 0.75;  // of them find the same
 constexpr size_t kFewestKernels = 3;  // that were launched both ways
 constexpr int kMostPasses = 3;
-// The share that a launch after a wait or a call of the allocator saves when it follows a launch instead. Recordings on an H200 have
-// 0.2 for the call itself, whole steps a little less.
-constexpr double kSavedInARow = 0.13;
+// The share that a launch after another call saves when it follows a launch instead, in recordings on an H200. After a wait it is 0 to
+// 0.1, after a call of the allocator 0.2 for the call itself and a little less for whole steps.
+constexpr double saved_in_a_row(LaunchFinds finds) { return finds == LaunchFinds::Wait ? 0.05 : 0.13; }
 
 bool is_made(const CauseGraph& graph, const Timing& timing, uint32_t call) { return timing.work_ns[call] > 0 || graph.nodes[call].work_ns == 0; }
 
@@ -55,7 +55,8 @@ LaunchFinds LaunchTimes::finds(const Launch& launch, const Timing& timing, const
   if (before != launch.call) {
     const NodeKind kind = graph_.nodes[before].kind;
     if (kind == NodeKind::Free) return LaunchFinds::FreedMemory;
-    if (kind == NodeKind::Allocation || kind == NodeKind::Wait) return LaunchFinds::OtherCall;
+    if (kind == NodeKind::Allocation) return LaunchFinds::Allocation;
+    if (kind == NodeKind::Wait) return LaunchFinds::Wait;
   }
   const bool idle = launch.before == launch.kernel || times[end_of(launch.before)] <= times[start_of(launch.call)];
   return idle ? LaunchFinds::IdleStream : LaunchFinds::BusyStream;
@@ -80,11 +81,11 @@ void LaunchTimes::learn() {
       for (size_t kind = 0; kind < kLaunchFinds; ++kind)
         if (place[kind].size() >= kFewestLaunches && static_cast<double>(place[kind].size()) >= kMostOf * static_cast<double>(launches)) medians[kind].push_back(median(place[kind]));
     }
-    const auto [busy, idle, freed, other] = medians;
+    const std::vector<double>&busy = medians[0], &idle = medians[1];
     std::vector<double> row = busy;
     row.insert(row.end(), idle.begin(), idle.end());
     if (!busy.empty() && !idle.empty()) longer[1].push_back(median(idle) - median(busy));
-    for (const size_t kind : {2, 3})
+    for (size_t kind = static_cast<size_t>(LaunchFinds::FreedMemory); kind < kLaunchFinds; ++kind)
       if (!medians[kind].empty() && !row.empty()) longer[kind].push_back(median(medians[kind]) - median(row));
   }
   for (size_t kind = 1; kind < kLaunchFinds; ++kind)
@@ -93,15 +94,16 @@ void LaunchTimes::learn() {
   idle_spread_ = in_a_row.empty() ? 0 : std::llround(spread_around_median(in_a_row));
 }
 
-// How much longer a launch is that follows another call, as far as other recordings say.
-int64_t LaunchTimes::usual_ns(const Launch& launch) const {
+// How much longer a launch is that follows such a call, as far as other recordings say.
+int64_t LaunchTimes::usual_ns(const Launch& launch, LaunchFinds finds) const {
   const auto ns = static_cast<double>(graph_.nodes[launch.call].work_ns);
-  return std::llround(kSavedInARow * (follows_other_call(launch.finds) ? ns : ns / (1 - kSavedInARow)));
+  const double in_a_row = ns * (follows_other_call(launch.finds) ? 1 - saved_in_a_row(launch.finds) : 1);
+  return std::llround(in_a_row * (1 / (1 - saved_in_a_row(finds)) - 1));
 }
 
 int64_t LaunchTimes::longer_ns(const Launch& launch, LaunchFinds finds) const {
   if (const auto known = longer_[static_cast<size_t>(finds)]) return *known;
-  return follows_other_call(finds) ? usual_ns(launch) : 0;
+  return follows_other_call(finds) ? usual_ns(launch, finds) : 0;
 }
 
 void LaunchTimes::settle(Timing& timing, std::vector<TimeNs>& times) const {
@@ -131,7 +133,7 @@ LaunchTimes::Unknown LaunchTimes::unknown(const Timing& settled, const std::vect
     if (now == launch.finds) continue;
     const LaunchFinds other = follows_other_call(now) ? now : follows_other_call(launch.finds) ? launch.finds : LaunchFinds::IdleStream;
     if (longer_[static_cast<size_t>(other)]) continue;
-    all.ns += other == LaunchFinds::IdleStream ? idle_spread_ : usual_ns(launch), ++all.launches;
+    all.ns += other == LaunchFinds::IdleStream ? idle_spread_ : usual_ns(launch, other), ++all.launches;
   }
   return all;
 }

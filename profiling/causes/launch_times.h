@@ -9,8 +9,8 @@
 
 namespace ws::prof {
 
-enum class LaunchFinds : uint8_t { BusyStream, IdleStream, FreedMemory, OtherCall };
-constexpr size_t kLaunchFinds = 4;
+enum class LaunchFinds : uint8_t { BusyStream, IdleStream, FreedMemory, Allocation, Wait };
+constexpr size_t kLaunchFinds = 5;
 
 // Learned from the trace itself: the same kernel, launched at places of a step that find one and at places that find the other.
 // Different kernels cannot be compared: their launches take different times anyway. Where every launch follows another call, what
@@ -34,8 +34,8 @@ class LaunchTimes {
     LaunchFinds finds;              // as measured
   };
   LaunchFinds finds(const Launch& launch, const Timing& timing, const std::vector<TimeNs>& times) const;
-  static bool follows_other_call(LaunchFinds finds) { return finds == LaunchFinds::FreedMemory || finds == LaunchFinds::OtherCall; }
-  int64_t usual_ns(const Launch& launch) const;
+  static bool follows_other_call(LaunchFinds finds) { return finds >= LaunchFinds::FreedMemory; }
+  int64_t usual_ns(const Launch& launch, LaunchFinds finds) const;
   int64_t longer_ns(const Launch& launch, LaunchFinds finds) const;
   void learn();
 

@@ -1,6 +1,7 @@
 #include "profiling/causes/step_causes.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/steps_of_run.h"
@@ -13,6 +14,7 @@ namespace ws::prof {
 namespace {
 
 constexpr int64_t kGapOfOwnGraphs = -300;  // ns from the end of a kernel to the next one, against kernels that were launched one by one; H200
+constexpr int64_t kGapOfOwnFused = 0;      // their kernels are launched to begin early; ten pairs of recordings on an H200 have 0.1 µs and less
 constexpr int kEventCallsOfOwnLoader = 5;  // two records and three waits: it has two blocks of pinned memory in turn
 
 std::vector<Span> steps_in(const Trace& trace, TimeRange window) {
@@ -59,6 +61,12 @@ TimeRange fewer_steps(const Trace& trace, TimeRange window, const std::vector<Ti
   return {marks[marks.size() - std::min(steps, marks.size())], window.end};
 }
 
+bool fuses(const std::string& spec) {
+  const nlohmann::json choices = nlohmann::json::parse(spec, nullptr, false);
+  const nlohmann::json::json_pointer fusion("/exec/fusion");
+  return choices.contains(fusion) && choices.at(fusion) != "off";
+}
+
 }  // namespace
 
 StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
@@ -70,7 +78,7 @@ StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
   causes.whole_trace = window.length() <= 0;
   if (causes.whole_trace) window = newest_part(trace, {trace.first_time(), trace.last_time() + 1}, facts.most_spans);
   else window = fewer_steps(trace, window, marks_in(marks, window), facts.most_spans);
-  causes.graph = cause_graph(trace, window);
+  causes.graph = cause_graph(trace, window, facts.own_training && facts.fused ? kGapOfOwnFused : kUsualGap);
   if (causes.graph.nodes.empty())
     throw Failure("The run has no calls, kernels or ops to replay. Record it with --trace kernels or full.");
   causes.marks = marks_in(trace, window);
@@ -88,6 +96,7 @@ StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
 
 StepCauses step_causes(const RunData& run) {
   StepCausesFacts facts{.steps_per_epoch = run.summary.steps_per_epoch, .since = steady_since(run.marks), .own_training = !run.summary.spec.empty(), .step_us = run.summary.step_time.us};
+  facts.fused = fuses(run.summary.spec);
   if (facts.step_us.value > 0) return step_causes(run.trace, facts);
   const StepsOfRun steps = StepsOfRun::of(run.trace, {.per_epoch = facts.steps_per_epoch, .since = facts.since});
   facts.step_us = step_time(run, steps.sample({.lengths_only = true})).us;

@@ -24,6 +24,7 @@ struct StepCausesFacts {
   double steps_per_epoch = 0;
   int64_t since = 0;    // the first step with the current choices
   bool own_training = false;  // its kernels begin while the one before them in a graph ends
+  bool fused = false;         // and so do all kernels of an own training that fuses ops
   Interval step_us{};   // unknown: the mean of the window
   size_t most_spans = 4'000'000;  // a window with more has fewer steps, or the newest part of a trace without steps
 };

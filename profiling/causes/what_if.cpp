@@ -258,7 +258,7 @@ class Prediction {
 }  // namespace
 
 std::string edit_of(const HelpRow& row) {
-  constexpr std::pair<PathCause, const char*> kEdits[] = {{PathCause::WaitingCalls, "no sync"}, {PathCause::AllocatorCalls, "no allocator calls"}, {PathCause::WaitsForData, "loader ready"}};
+  constexpr std::pair<PathCause, const char*> kEdits[] = {{PathCause::WaitingCalls, "no sync"}, {PathCause::AllocatorCalls, "no allocator calls"}};
   for (const auto& [cause, edit] : kEdits)
     if (row.kind == GroupKind::Cause && row.name == path_cause_name({cause})) return edit;
   return std::string(group_kind_name(row.kind)) + " " + row.name + " gone";

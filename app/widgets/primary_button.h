@@ -1,15 +1,25 @@
-// Marks the main button of a dialog.
+// The blue button: the main action of a dialog or a page.
 #pragma once
+#include <QObject>
 #include <QPushButton>
-#include <QStyle>
+#include <functional>
 
 namespace ws::app {
 
-// QDialogButtonBox has styled the button before it returns it, so the style is applied again.
-inline void make_primary(QPushButton& button) {
-  button.setProperty("primary", true);
-  button.style()->unpolish(&button);
-  button.style()->polish(&button);
-}
+void make_primary(QPushButton& button, bool primary = true);
+QIcon icon_of_primary(const QPushButton& button, const QString& name);  // white on blue
+
+// Keeps one blue button a window: `button` is blue only while no other blue button of its window is visible.
+class OnePrimary : public QObject {
+ public:
+  OnePrimary(QPushButton* button, std::function<void()> changed);
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  QPushButton* button_;
+  std::function<void()> changed_;
+};
 
 }  // namespace ws::app

@@ -12,6 +12,7 @@
 
 #include "app/widgets/glossary.h"
 #include "app/widgets/icon_label.h"
+#include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/window/status_line.h"
@@ -69,9 +70,9 @@ StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* par
   length->setFont(ui_font(11.5));
   length->setForegroundRole(QPalette::PlaceholderText);
   const QString icon = shipped.isEmpty() ? "play" : "folder";
-  button_ = new QPushButton(primary ? theme_icon(icon, Qt::white) : theme_icon(icon),
-                            shipped.isEmpty() ? tr("Train") : tr("Open"), this);
-  button_->setProperty("primary", primary);
+  button_ = new QPushButton(shipped.isEmpty() ? tr("Train") : tr("Open"), this);
+  make_primary(*button_, primary);
+  button_->setIcon(icon_of_primary(*button_, icon));
   button_->setAccessibleName(tr("%1: %2").arg(button_->text(), lesson.title));
   button_->setMinimumWidth(70);
   row->addWidget(length, 1);

@@ -15,6 +15,7 @@
 #include <QToolButton>
 
 #include "app/widgets/pane.h"
+#include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
@@ -190,7 +191,7 @@ void TopBar::build() {
   row->setContentsMargins(8, 0, 8, 1);
   row->setSpacing(6);
   train_ = new QPushButton(tr("Train"), this);
-  train_->setProperty("primary", true);
+  new OnePrimary(train_, [this] { showTrainIcon(); });
   train_->setFixedWidth(92);
   stop_ = new QPushButton(tr("Stop"), this);
   step_ = new QPushButton(tr("Step"), this);
@@ -213,7 +214,7 @@ void TopBar::build() {
   middle_->addWidget(buildLive());
   row->addWidget(middle_, 1);
   buildRight(row);
-  train_->setIcon(theme_icon("play", Qt::white));
+  showTrainIcon();
   stop_->setIcon(theme_icon("stop")), step_->setIcon(theme_icon("step"));
   follow_->setIcon(theme_icon("follow")), find_->setIcon(theme_icon("find", &Theme::secondary));
   theme_->setIcon(theme_icon(theme().dark() ? "moon" : "sun", &Theme::secondary));
@@ -413,6 +414,8 @@ prof::TraceLevel TopBar::traceLevel() const {
   return choice == kTraceWindow ? prof::TraceLevel::Graph : static_cast<prof::TraceLevel>(choice);
 }
 
+void TopBar::showTrainIcon() { train_->setIcon(icon_of_primary(*train_, train_icon_)); }
+
 void TopBar::showButtons(const Run* run, bool busy, bool paused) {
   program_ = !busy && run && !run->command.isEmpty();
   foreign_ = !busy && run && !run->hasChoices();
@@ -422,8 +425,8 @@ void TopBar::showButtons(const Run* run, bool busy, bool paused) {
   stop_->setEnabled(busy || (run && run->recording));
   step_->setEnabled(!busy || paused);
   if (name == train_name_) return;
-  const char* const icon = busy && !paused ? "pause" : program_ ? "record" : "play";
-  train_->setIcon(theme_icon(icon, Qt::white));
+  train_icon_ = busy && !paused ? "pause" : program_ ? "record" : "play";
+  showTrainIcon();
   train_->setToolTip(program_ ? tr("Run the program again and record it at the level on the left (Ctrl+R)")
                               : tr("Train with the choices in Setup (Ctrl+R)"));
   stop_->setToolTip(program_ ? tr("Interrupt the program, as Ctrl+C would (Ctrl+.)")

@@ -102,6 +102,7 @@ class TopBar : public QWidget {
   void buildRight(QHBoxLayout* row);
   void buildTrace();
   void showFigures(const Run& run);
+  void showTrainIcon();  // white on blue
   void showButtons(const Run* run, bool busy, bool paused);
   void fitCells();
   void pickTrace(int index);
@@ -120,7 +121,7 @@ class TopBar : public QWidget {
   ProgressCell* progress_;
   QWidget* numbers_;
   NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_, *gpu_busy_, *kernels_;
-  QString train_name_;
+  QString train_name_, train_icon_ = "play";
   bool has_loss_ = true, has_accuracy_ = true, has_memory_ = true, has_kernels_ = false;  // figures that the run has
   bool compact_ = false, counters_ = false, xray_ = false, program_ = false, foreign_ = false, following_ = true, live_ = false;
   int shown_trace_ = 0;

@@ -23,6 +23,7 @@
 #include "app/widgets/chart_file.h"
 #include "app/widgets/labels.h"
 #include "app/widgets/pane.h"
+#include "app/widgets/primary_button.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/training_session.h"
@@ -124,7 +125,7 @@ QWidget* ExperimentsTab::buildFooter() {
   repeats_->setAccessibleName(tr("Repeats"));
   export_ = new QPushButton(tr("Export"), footer);
   run_ = new QPushButton(tr("Run"), footer);
-  run_->setProperty("primary", true);
+  make_primary(*run_);
   run_->setMinimumWidth(106);  // fits its longest text
   row->addWidget(new QLabel(tr("Repeats"), footer));
   row->addWidget(repeats_);

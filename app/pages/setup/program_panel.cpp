@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "app/text/units.h"
-#include "app/widgets/primary_button.h"
 #include "app/widgets/section.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
@@ -132,7 +131,6 @@ ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
   costs_->setForegroundRole(QPalette::PlaceholderText);
   auto* again = new QPushButton(tr("Record again"), this);
   again->setToolTip(tr("Runs the program again and records it at this level."));
-  make_primary(*again);
   levels->addWidget(again);
   column->addSpacing(8);
   auto* hint = new QHBoxLayout;

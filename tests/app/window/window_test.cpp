@@ -83,6 +83,7 @@ class WindowTest : public QObject, WindowHome {
   void unreadableFilesAreSaid();
   void layoutComesBack();
   void bothThemes();
+  void oneBlueButton();
 };
 
 void WindowTest::initTestCase() { moveIn(); }
@@ -796,6 +797,24 @@ void WindowTest::bothThemes() {
   QCOMPARE(QApplication::palette().color(QPalette::Base), theme().base);
   window->toggleTheme();
   QVERIFY(theme().dark());
+}
+
+// Train is blue, and a normal button of the same size beside a page's own blue button.
+void WindowTest::oneBlueButton() {
+  auto window = open();
+  const QPushButton* train = window->topBar()->train();
+  const QRect place = train->geometry();
+  const auto blue = [&] {
+    QStringList names;
+    for (const QPushButton* button : window->findChildren<QPushButton*>())
+      if (button->isVisible() && button->window() == window.get() && button->property("primary").toBool()) names << button->text();
+    return names;
+  };
+  for (const auto& [page, name] : {std::pair{"Live", "Open"}, {"Memory", "Train"}, {"Lab", "Measure"}, {"Experiments", "Run"}, {"Own kernel", "Build and Check"}}) {
+    QVERIFY(show_tab(*window, page));
+    QCOMPARE(blue(), QStringList(name));
+    QCOMPARE(train->geometry(), place);
+  }
 }
 
 WARPSIGHT_QTEST(WindowTest)

@@ -64,15 +64,16 @@ double bus_factor(const std::string& name, size_t ranks) {
   return has("allgather") || has("reducescatter") || has("alltoall") ? (n - 1) / n : 1;
 }
 
-// The part of a collective in which data moves, on one rank.
-struct Transfer {
-  TimeNs begin = 0, end = 0;
+// A collective on one rank: it waits until the last rank arrives, then data moves.
+struct Parts {
+  TimeNs begin = 0, arrived = 0, end = 0;
   uint32_t kind = 0;
 };
 
 class RankComparison {
  public:
-  RankComparison(const Trace& trace, const ReadBlock& read, double clock_error_us) : trace_(trace), read_(read) {
+  RankComparison(const Trace& trace, const ReadBlock& read, double clock_error_us, std::span<const TimeRange> typical)
+      : trace_(trace), read_(read), typical_(typical) {
     report_.clock_error_us = clock_error_us;
   }
 
@@ -101,7 +102,7 @@ class RankComparison {
 
  private:
   struct Sums {
-    double matches = 0, calls = 0, wait = 0, transfer = 0, exposed = 0;
+    double matches = 0, calls = 0, wait = 0, idle_wait = 0, transfer = 0, exposed = 0;
     size_t ranks = 0;  // the most that took part
     bool messages = false;
     double bus_bytes = 0, bus_ns = 0;  // on the busiest link, and how long the transfers take
@@ -360,9 +361,20 @@ class RankComparison {
 
   void add_times() {
     sums_.resize(found_.kinds.size());
-    transfers_.resize(found_.ranks.size());
+    parts_.resize(found_.ranks.size());
+    choose_typical();
     for (size_t m = 0; m < matched_.size(); ++m)
-      if (step_index_[m] >= 0 && counted_[static_cast<size_t>(step_index_[m])]) add_match(m);
+      if (step_index_[m] >= 0 && in_times_[static_cast<size_t>(step_index_[m])]) add_match(m);
+  }
+
+  // Times are of the typical steps, so that they belong to the median step. If none is known, of all counted steps.
+  void choose_typical() {
+    in_times_.assign(counted_.size(), false);
+    for (size_t s = 0; s + 1 < counted_.size(); ++s) {
+      const TimeNs middle = report_.step_begins[s] + (report_.step_begins[s + 1] - report_.step_begins[s]) / 2;
+      in_times_[s] = counted_[s] && std::ranges::any_of(typical_, [middle](const TimeRange& range) { return range.begin <= middle && middle < range.end; });
+    }
+    if (std::ranges::none_of(in_times_, std::identity())) in_times_ = counted_, typical_ = {};
   }
 
   void add_match(size_t match) {
@@ -388,7 +400,8 @@ class RankComparison {
     Sums& sums = sums_[kind];
     of.wait += micros(parts.wait), of.transfer += micros(parts.transfer);
     sums.wait += micros(parts.wait), sums.transfer += micros(parts.transfer), ++sums.calls;
-    if (parts.transfer > 0) transfers_[rank].push_back({one.end - parts.transfer, one.end, kind});
+    const TimeNs arrived = std::min(one.end, one.begin + parts.wait);
+    if (parts.transfer > 0 || !typical_.empty()) parts_[rank].push_back({typical_.empty() ? arrived : one.begin, arrived, one.end, kind});
   }
 
   void see_begin(size_t rank, const CollectiveCall& one, size_t step) {
@@ -448,29 +461,29 @@ class RankComparison {
   void add_exposed() {
     report_.computation = std::ranges::none_of(trace_.tracks(), [](const Track& track) { return times_collectives(track); });
     for (size_t r = 0; r < found_.ranks.size(); ++r) {
-      auto transfers = std::exchange(transfers_[r], {});
+      auto calls = std::exchange(parts_[r], {});
       if (!report_.computation) {
         row(r).exposed = std::numeric_limits<double>::quiet_NaN();
-        for (const Transfer& transfer : transfers) sums_[transfer.kind].exposed = std::numeric_limits<double>::quiet_NaN();
+        for (const Parts& call : calls) sums_[call.kind].exposed = std::numeric_limits<double>::quiet_NaN();
         continue;
       }
-      std::ranges::sort(transfers, {}, &Transfer::begin);
-      const CoveredTime busy = computing(found_.ranks[r], transfers);
-      for (const Transfer& transfer : transfers) {
-        const TimeNs hidden = busy.within({transfer.begin, transfer.end});
-        const double exposed = micros(transfer.end - transfer.begin - hidden);
+      std::ranges::sort(calls, {}, &Parts::begin);
+      const CoveredTime busy = computing(found_.ranks[r], calls);
+      const auto alone = [&busy](TimeNs begin, TimeNs end) { return micros(end - begin - busy.within({begin, end})); };
+      for (const Parts& call : calls) {
+        const double exposed = alone(call.arrived, call.end);
         row(r).exposed += exposed;
-        sums_[transfer.kind].exposed += exposed;
+        sums_[call.kind].exposed += exposed, sums_[call.kind].idle_wait += alone(call.begin, call.arrived);
       }
     }
   }
 
-  // When this rank computes during its transfers.
-  CoveredTime computing(int rank, const std::vector<Transfer>& transfers) const {
-    std::vector<TimeNs> reach;  // greatest end of a transfer and those before it
-    for (const Transfer& t : transfers) reach.push_back(std::max(t.end, reach.empty() ? t.end : reach.back()));
-    const auto during_transfer = [&](TimeNs begin, TimeNs end) {
-      const auto before = std::ranges::lower_bound(transfers, end, {}, &Transfer::begin) - transfers.begin();
+  // When this rank computes during these parts of collectives.
+  CoveredTime computing(int rank, const std::vector<Parts>& calls) const {
+    std::vector<TimeNs> reach;  // greatest end of a call and the calls before it
+    for (const Parts& call : calls) reach.push_back(std::max(call.end, reach.empty() ? call.end : reach.back()));
+    const auto during_call = [&](TimeNs begin, TimeNs end) {
+      const auto before = std::ranges::lower_bound(calls, end, {}, &Parts::begin) - calls.begin();
       return before > 0 && reach[static_cast<size_t>(before) - 1] > begin;
     };
     const bool on_gpu = has_streams(rank);
@@ -479,10 +492,10 @@ class RankComparison {
       const Track& track = trace_.tracks()[t];
       if (track.kind != (on_gpu ? TrackKind::Stream : TrackKind::CpuThread)) continue;
       for (size_t b = 0; b < track.blocks.size(); ++b) {
-        if (!during_transfer(track.blocks[b].first, track.blocks[b].last)) continue;
+        if (!during_call(track.blocks[b].first, track.blocks[b].last)) continue;
         read_(t, b, [&](std::span<const Span> spans) {
           for (const Span& span : spans)
-            if (computes(span) && during_transfer(span.start, span.end())) busy.push_back({span.start, span.end()});
+            if (computes(span) && during_call(span.start, span.end())) busy.push_back({span.start, span.end()});
         });
       }
     }
@@ -500,15 +513,14 @@ class RankComparison {
   }
 
   void to_means() {
-    const auto steps = static_cast<double>(std::max<size_t>(1, static_cast<size_t>(std::ranges::count(counted_, true))));
+    const auto steps = static_cast<double>(std::max<size_t>(1, static_cast<size_t>(std::ranges::count(in_times_, true))));
     double ranks = 0, stepping = 0;
     for (size_t r = 0; r < found_.ranks.size(); ++r) {
       if (found_.calls[r].empty()) continue;
       RankRow& of = row(r);
       for (double* sum : {&of.wait, &of.transfer, &of.exposed, &of.caused}) *sum /= steps;
-      of.collective_wait = of.wait;
       for (size_t s = 0; s < report_.steps.size(); ++s)
-        if (const double late = report_.late(rows_[r], s); counted_[s] && late > 0) of.late += late / steps;  // NaN: not known
+        if (const double late = report_.late(rows_[r], s); in_times_[s] && late > 0) of.late += late / steps;  // NaN: not known
       report_.step_us += of.step, report_.wait_us += of.wait, report_.exposed_us += of.exposed;
       ++ranks, stepping += of.step > 0;
     }
@@ -529,7 +541,7 @@ class RankComparison {
       const size_t part = static_cast<double>(sums_[k].ranks) < ranks ? sums_[k].ranks : 0;
       Sums& to = rows[{found_.kinds[k].name, found_.kinds[k].bytes, part}];
       to.messages = is_point_to_point(found_.kinds[k]);
-      to.calls += sums_[k].calls, to.wait += sums_[k].wait;
+      to.calls += sums_[k].calls, to.wait += typical_.empty() ? sums_[k].wait : sums_[k].idle_wait;
       to.transfer += sums_[k].transfer, to.exposed += sums_[k].exposed;
       to.bus_bytes += sums_[k].bus_bytes, to.bus_ns += sums_[k].bus_ns;
     }
@@ -634,36 +646,12 @@ class RankComparison {
   std::map<int64_t, Breaks> breaks_;  // by step: number of ranks whose marks are interrupted before it, and by a pause
   std::vector<int64_t> step_index_;  // of each match, index into report_.steps; -1: not compared
   size_t first_used_ = 0, used_ = 0;  // stragglers are searched in these steps
-  std::vector<char> counted_;         // by step: means count it
+  std::span<const TimeRange> typical_;  // the steps that the median step comes from
+  std::vector<char> counted_, in_times_;  // by step: the mean step counts it; times of collectives do
   std::vector<Sums> sums_;                        // by kind
-  std::vector<std::vector<Transfer>> transfers_;  // by rank
+  std::vector<std::vector<Parts>> parts_;         // by rank; only transfers without typical steps
   std::vector<std::vector<TimeNs>> ends_;         // by rank and step: end of the last collective
 };
-
-}  // namespace
-
-RankReport rank_report(const Trace& trace, const ReadBlock& read, double clock_error_us) {
-  return RankComparison(trace, read, clock_error_us).compare();
-}
-
-RankReport rank_report(const Trace& trace, double clock_error_us) {
-  RankReport report = rank_report(trace, blocks_in_memory(trace), clock_error_us);
-  const auto evicted = [](const Track& track) {
-    return track.rank >= 0 && std::ranges::any_of(track.blocks, [](const SpanBlock& b) { return !b.resident(); });
-  };
-  if (report.any() && std::ranges::any_of(trace.tracks(), evicted))
-    report.notes.push_back("Some spans are not in memory: their collectives are not compared.");
-  return report;
-}
-
-RankReport rank_report(const RunData& run) {
-  RankReport report = rank_report(run.trace, clock_error_of(run.summary));
-  add_summary(report, run.summary);
-  add_median_step(report, run);
-  return report;
-}
-
-namespace {
 
 // How many times as long as the median of the other ranks one computes. 0: not known, or hardly longer.
 double computes_longer(const RankReport& report, int rank) {
@@ -687,13 +675,23 @@ void take_wait_of_median(Straggler& straggler, const RankReport& report) {
   straggler.of_median = true, straggler.cost_us = row->caused, straggler.share = row->caused / report.median_step_us;
 }
 
-}  // namespace
+// Collectives of the typical steps share out what the ranks wait and transfer in the median step.
+void share_out(std::vector<CollectiveRow>& rows, const RankReport& report) {
+  const auto all = static_cast<double>(report.ranks.size());
+  double wait = 0, exposed = 0;  // of a rank
+  for (const CollectiveRow& row : rows) {
+    const double members = row.ranks > 0 ? row.ranks : all;
+    wait += row.wait * (members - 1) / all, exposed += row.exposed;
+  }
+  for (CollectiveRow& row : rows) {
+    row.wait *= wait > 0 ? report.wait_us / wait : 0;
+    row.exposed *= exposed > 0 ? report.exposed_us / exposed : 0;
+  }
+}
 
-void add_median_step(RankReport& report, const RunData& run) {
-  if (!report.any() || report.steps.empty() || !report.computation) return;
-  StepSample sample = StepsOfRun::of(run).sample({.of_ranks = true});
-  if (sample.rank_parts.empty() || !sample.traced()) return;
-  scale_median(sample, step_time(run, sample).us.value);
+// What the GPU of each rank does in the median step. The same parts as in the split of that step.
+void add_median_step(RankReport& report, const StepSample& sample) {
+  if (!report.any() || report.steps.empty() || !sample.traced()) return;
   const double mean_wait = report.wait_us;
   report.median_step_us = sample.median_step_us();
   report.wait_us = report.exposed_us = report.longest_wait_us = report.longest_exposed_us = 0;
@@ -709,9 +707,43 @@ void add_median_step(RankReport& report, const RunData& run) {
   }
   const auto ranks = static_cast<double>(sample.rank_parts.size());
   report.wait_us /= ranks, report.exposed_us /= ranks;
+  share_out(report.collectives, report);
   for (RankRow& row : report.ranks) row.caused *= mean_wait > 0 ? report.wait_us / mean_wait : 0;
   take_wait_of_median(report.straggler, report);
   for (Straggler& one : report.more_late) take_wait_of_median(one, report);
+}
+
+}  // namespace
+
+StepSample sample_of_ranks(const RunData& run) {
+  const std::vector<Track>& tracks = run.trace.tracks();
+  if (std::ranges::none_of(tracks, [](const Track& track) { return track.rank > 0; }) || std::ranges::any_of(tracks, times_collectives)) return {};
+  StepSample sample = StepsOfRun::of(run).sample({.of_ranks = true});
+  if (sample.rank_parts.empty()) return {};
+  scale_median(sample, step_time(run, sample).us.value);
+  return sample;
+}
+
+RankReport rank_report(const Trace& trace, const ReadBlock& read, double clock_error_us, const StepSample& sample) {
+  RankReport report = RankComparison(trace, read, clock_error_us, sample.typical).compare();
+  add_median_step(report, sample);
+  return report;
+}
+
+RankReport rank_report(const Trace& trace, double clock_error_us, const StepSample& sample) {
+  RankReport report = rank_report(trace, blocks_in_memory(trace), clock_error_us, sample);
+  const auto evicted = [](const Track& track) {
+    return track.rank >= 0 && std::ranges::any_of(track.blocks, [](const SpanBlock& b) { return !b.resident(); });
+  };
+  if (report.any() && std::ranges::any_of(trace.tracks(), evicted))
+    report.notes.push_back("Some spans are not in memory: their collectives are not compared.");
+  return report;
+}
+
+RankReport rank_report(const RunData& run) {
+  RankReport report = rank_report(run.trace, clock_error_of(run.summary), sample_of_ranks(run));
+  add_summary(report, run.summary);
+  return report;
 }
 
 double clock_error_of(const RunSummary& summary) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiling/analysis/collectives.h"
+#include "profiling/analysis/steps_of_run.h"
 #include "profiling/base/bus_rate.h"
 #include "profiling/base/table.h"
 #include "profiling/trace/run_data.h"
@@ -15,8 +16,8 @@
 
 namespace ws::prof {
 
-// Means are over the compared steps. The first step, which warms up, is not one of them, unless there are only a
-// few. A run with a traced median step has the first four of it: see add_median_step().
+// Of the median step, if it is traced: see sample_of_ranks(). Else means over the compared steps, without the first one, which warms
+// up, unless there are only a few.
 struct RankRow {
   int rank = 0;
   std::string host;      // empty: all ranks are on one host
@@ -24,17 +25,16 @@ struct RankRow {
   // In µs:
   double step = 0;
   double wait = 0;      // for the last rank, while this rank computes nothing
-  double collective_wait = 0;  // of its collectives for the last rank, a mean of a step; the rank may compute beside it
   double exposed = 0;   // transfer that no computation of this rank hides; NaN: not known
   double computes = std::numeric_limits<double>::quiet_NaN();  // kernels without communication run; NaN: not known
-  double late = 0;      // after the first rank
+  double late = 0;      // after the first rank, at the collective of the step where it is latest
   double transfer = 0;  // from the last arrival to the end
   double caused = 0;    // what a rank waits for this one, while this one is the last
   uint64_t collectives = 0;
 };
 
-// Collectives with the same name, size and number of ranks. Means of a step over all ranks, in µs; the wait is of the ranks that
-// wait, without the last one.
+// Collectives with the same name, size and number of ranks, in the step that the ranks show. Means over all ranks, in µs; the wait
+// is of the ranks that wait, without the last one.
 struct CollectiveRow {
   std::string name;    // "AllReduce · 2 ranks" where not all ranks take part
   uint64_t bytes = 0;  // 0: not known
@@ -91,9 +91,9 @@ struct UsualWait {
 std::optional<UsualWait> usual_wait(const RankReport& report);
 
 // Empty if the trace has fewer than two ranks.
-RankReport rank_report(const Trace& trace, double clock_error_us = 0);
+RankReport rank_report(const Trace& trace, double clock_error_us = 0, const StepSample& sample = {});
 // The same for a trace whose spans are read block by block. For a run file, see StoredSpans::ranks().
-RankReport rank_report(const Trace& trace, const ReadBlock& read, double clock_error_us);
+RankReport rank_report(const Trace& trace, const ReadBlock& read, double clock_error_us, const StepSample& sample = {});
 // Also takes what add_summary() takes, and the error of the clocks.
 RankReport rank_report(const RunData& run);
 
@@ -110,19 +110,16 @@ inline constexpr const char* kBusRatesKey = "bus_rates";  // of the machine, mea
 double clock_error_of(const RunSummary& summary);         // µs; 0: not known
 inline TimeNs clock_error_ns(const RunSummary& summary) { return static_cast<TimeNs>(clock_error_of(summary) * 1e3); }
 void add_summary(RankReport& report, const RunSummary& summary);  // hosts, notes, peak
-// What the GPU of each rank does in the median step of the run. The same parts as in the split of that step.
-void add_median_step(RankReport& report, const RunData& run);
+// The median step of a run with several ranks, for rank_report(): then all times are of this step. Empty if it is not traced.
+StepSample sample_of_ranks(const RunData& run);
 // Does nothing if the ranks are on several hosts: the links between hosts are others.
 void add_peak(RankReport& report, std::span<const BusRate> measured);
 
 std::string clocks_text(const RankReport& report);  // "clocks ± 4.0 µs", "all on one clock"; empty: not known
-std::string basis_text(const RankReport& report);  // which columns of rank_table() are of the median step
+std::string step_shown_text(const RankReport& report);  // "times of the median step, 11.96 ms"
 // "rank 5 makes all ranks lose 0.30 ms per step (12 %): it comes about 3.0 ms late in every 10th step". If it is late in every step:
 // "rank 0 waits 3.56 ms of the median step (30 %) for rank 1, which computes 2.1× as long". Empty without a straggler.
 std::string straggler_text(const RankReport& report);
-// How the figures of the straggler relate: how late it comes, and why the collectives of a rank wait longer than the rank.
-// Empty without a straggler of the median step.
-std::string waits_text(const RankReport& report);
 std::string usual_wait_text(const UsualWait& wait, size_t steps);
 // What the stragglers cost and what ranks wait without a pattern, the greatest cost first. Empty if nothing is worth saying.
 std::string costliest_text(const RankReport& report);

@@ -41,8 +41,7 @@ std::string heading(const RankReport& report) {
   std::string text = std::to_string(report.ranks.size()) + " ranks";
   if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
   text += " · " + std::to_string(report.steps.size()) + " steps";
-  if (report.median_step_us > 0) text += " · median step " + time_text(report.median_step_us);
-  text += " · mean step " + time_text(report.step_us) + left_out_text(report.pauses);
+  text += " · " + step_shown_text(report);
   text += " · longest wait " + time_text(report.longest_wait_us);
   if (report.computation) text += " · longest exposed transfer " + time_text(report.longest_exposed_us);
   if (const std::string clocks = clocks_text(report); !clocks.empty()) text += " · " + clocks;
@@ -66,7 +65,7 @@ std::string waiting_name(const RankReport& report, int late) {
   return "rank " + std::to_string(report.ranks[report.ranks[0].rank == late ? 1 : 0].rank);
 }
 
-double mean_lateness_us(const RankReport& report, int rank) {
+double lateness_us(const RankReport& report, int rank) {
   const auto row = std::ranges::find(report.ranks, rank, &RankRow::rank);
   return row == report.ranks.end() ? kUnknown : row->late;
 }
@@ -77,7 +76,7 @@ std::string text_of(const RankReport& report, const Straggler& s) {
   const std::string longer = "computes " + fixed(s.computes, 1) + "× as long";
   if (s.of_median)
     return waiting_name(report, s.rank) + " waits " + time_text(s.cost_us) + " of the median step" + share + " for " + rank + ", which " +
-           (s.computes > 0 ? longer : "comes " + time_text(mean_lateness_us(report, s.rank)) + " late on average");
+           (s.computes > 0 ? longer : "comes " + time_text(lateness_us(report, s.rank)) + " late");
   std::string when = " in " + std::to_string(s.late_steps) + (s.late_steps == 1 ? " step" : " steps");
   if (s.every > 0) when = s.every == 1 ? " in every step" : " in every " + ordinal(s.every) + " step";
   return rank + " makes all ranks lose " + ms_text(s.cost_us) + " per step" + share + ": it comes about " + ms_text(s.late_us) + " late" + when +
@@ -112,12 +111,12 @@ Table rank_table(const RankReport& report) {
   const bool of_median = report.median_step_us > 0;
   Table table{{{"rank", "rank", "", Kind::Count, 0, 6, ""},
                {"step_us", "step", "µs", Kind::Number, 1, 12, of_median ? "The median step of the run." : "Mean from the last collective of a step to that of the next."},
-               {"computes_us", "computes", "µs", Kind::Number, 1, of_median ? 12u : 0u, "In it, the GPU runs kernels without communication."},
+               {"computes_us", "computes", "µs", Kind::Number, 1, of_median ? 12u : 0u, "The GPU runs kernels without communication."},
                {"wait_us", "waits", "µs", Kind::Number, 1, 10,
-                of_median ? "In it, the GPU only waits for the last rank." : "What this rank waits for the last one, mean of a step."},
+                of_median ? "The GPU only waits for the last rank." : "What this rank waits for the last one."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
-               {"late_us", "late", "µs", Kind::Number, 1, 10, "Arrives after the first rank, mean of a step."},
-               {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end, mean of a step."},
+               {"late_us", "latest arrival", "µs", Kind::Number, 1, 18, "How long after the first rank it arrives, at the collective where it is latest."},
+               {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
                {"caused_us", "others wait", "µs", Kind::Number, 1, 13, "What another rank waits for this one, while this one is the last."},
                {"collectives", "collectives", "", Kind::Count, 0, 12, ""},
                {"host", "host", "", Kind::Text, 0, 1, ""}}, {}};
@@ -133,13 +132,14 @@ Table rank_table(const RankReport& report) {
 
 Table collective_table(const RankReport& report) {
   using Kind = Table::Kind;
+  const bool of_median = report.median_step_us > 0;
   Table table{{{"bytes", "bytes", "", Kind::Bytes, 0, 12, "Size of one call."},
                {"count", "count", "", Kind::Significant, 0, 10, "Calls of a step."},
-               {"wait_us", "wait (may compute)", "µs", Kind::Number, 1, 20, "Time until the last rank arrives, of the ranks that wait; the GPU may compute beside it."},
+               {"wait_us", "waits", "µs", Kind::Number, 1, 10, of_median ? "A rank only waits until the last one arrives: mean of the ranks that wait." : "Time until the last rank arrives: mean of the ranks that wait."},
                {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
                {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
                {"cost_us", "µs per step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what collectives add to a step."},
-               {"bus_gb_s", "bus GB/s", "", Kind::Significant, 0, 9, "Bus bandwidth of a mean call, as the times are means."},
+               {"bus_gb_s", "bus GB/s", "", Kind::Significant, 0, 9, "Bus bandwidth of a call with the mean transfer."},
                {"peak_gb_s", "peak GB/s", "", Kind::Significant, 0, 10, "What these GPUs reach with such messages when nothing else runs."},
                {"peak_percent", "% of peak", "", Kind::Number, 0, 0,
                 "Bus bandwidth, of what these GPUs reach with such messages when nothing else runs."},
@@ -156,24 +156,13 @@ std::string clocks_text(const RankReport& report) {
   return report.clock_error_us < kSurelyOneClock ? "all on one clock" : "clocks ± " + time_text(report.clock_error_us);
 }
 
-std::string basis_text(const RankReport& report) {
-  return report.median_step_us > 0 ? "Step, computes, waits, exposed and others wait are of the median step; late and transfer are means of a step." : "Means of a step. A rank waits for the last one.";
+std::string step_shown_text(const RankReport& report) {
+  const bool of_median = report.median_step_us > 0;
+  const std::string step = of_median ? "times of the median step, " + time_text(report.median_step_us) : "times of a mean step, " + time_text(report.step_us);
+  return step + left_out_text(report.pauses);
 }
 
 std::string straggler_text(const RankReport& report) { return text_of(report, report.straggler); }
-
-std::string waits_text(const RankReport& report) {
-  const auto late = std::ranges::find(report.ranks, report.straggler.rank, &RankRow::rank);
-  if (late == report.ranks.end() || !report.straggler.of_median || report.steps.empty()) return {};
-  const auto waiting = std::ranges::max_element(report.ranks, {}, &RankRow::wait);
-  if (waiting == late || !(waiting->wait > 0) || !(waiting->collective_wait > 0)) return {};
-  const double calls = std::round(static_cast<double>(waiting->collectives) / static_cast<double>(report.steps.size()));
-  const bool beside = waiting->collective_wait > 1.01 * waiting->wait, several = calls > 1;
-  const std::string rank = "rank " + std::to_string(waiting->rank);
-  const std::string lateness = report.straggler.computes > 0 ? "Rank " + std::to_string(late->rank) + " comes " + time_text(late->late) + " late on average. " : std::string();  // else the headline says it
-  return lateness + "The collective" + (several ? "s" : "") + " of " + rank + (several ? " wait " : " waits ") +
-         (beside ? "longer, " : "") + time_text(waiting->collective_wait) + " of a mean step" + (beside ? ", because " + rank + " computes beside " + (several ? "them" : "it") : "") + ".";
-}
 
 std::string costliest_text(const RankReport& report) {
   const std::vector<Cost> costs = costs_of(report);
@@ -203,14 +192,13 @@ std::string to_text(const RankReport& report) {
   }
   const std::string costliest = costliest_text(report);
   std::string text = (costliest.empty() ? "no rank is late by more than the usual spread" : costliest) + "\n";
-  if (const std::string waits = waits_text(report); !waits.empty()) text += waits + "\n";
   for (const std::string& also : more_cost_texts(report)) text += also + "\n";
   text += "\n";
-  text += heading(report) + "\n" + basis_text(report) + " " +
+  text += heading(report) + "\n" +
           (report.computation ? "Exposed transfer is not hidden by computation.\n"
                               : "Only collectives were recorded, so what hides a transfer is not known.\n") +
           to_text(rank_table(report));
-  if (!report.collectives.empty()) text += "\nMeans of a step and rank; wait (may compute): of the ranks that wait, and the GPU may compute beside it; bus GB/s: of a mean call.\n" + to_text(collective_table(report));
+  if (!report.collectives.empty()) text += "\nThe same step by collective; waits: mean of the ranks that wait.\n" + to_text(collective_table(report));
   if (!report.peak.empty()) text += "peak: all-reduces of this size on the same GPUs when nothing else runs\n";
   for (const std::string& note : report.notes) text += "\n" + note;
   return report.notes.empty() ? text : text + "\n";
@@ -227,7 +215,6 @@ std::string to_json(const RankReport& report) {
                      {"computes_us", number_or_null(row.computes)},
                      {"late_us", row.late},
                      {"wait_us", row.wait},
-                     {"collective_wait_us", row.collective_wait},
                      {"transfer_us", row.transfer},
                      {"exposed_us", number_or_null(row.exposed)},
                      {"caused_us", row.caused},
@@ -257,7 +244,6 @@ std::string to_json(const RankReport& report) {
                       {"bus_peak", ws::to_json(report.peak)},
                       {"notes", report.notes}};
   json["finding"] = costliest_text(report);
-  if (const std::string waits = waits_text(report); !waits.empty()) json["waits"] = waits;
   if (report.straggler.rank >= 0) json["straggler"] = json_of(report, report.straggler);
   json["more_late"] = nlohmann::json::array();
   for (const Straggler& one : report.more_late) json["more_late"].push_back(json_of(report, one));

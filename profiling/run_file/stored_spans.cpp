@@ -222,14 +222,11 @@ ReadBlock StoredSpans::reading() {
 MultiprocessorReport StoredSpans::multiprocessors() { return multiprocessor_report(trace_, reading()); }
 
 RankReport StoredSpans::ranks() {
-  RankReport report = rank_report(trace_, reading(), clock_error_of(reader_.summary()));
+  RunData newest;
+  newest.summary = reader_.summary(), newest.trace = reader_.newest_trace();
+  newest.evaluations = reader_.evaluations(), newest.marks = reader_.marks();
+  RankReport report = rank_report(trace_, reading(), clock_error_of(reader_.summary()), sample_of_ranks(newest));
   add_summary(report, reader_.summary());
-  if (report.any()) {
-    RunData newest;
-    newest.summary = reader_.summary(), newest.trace = reader_.newest_trace();
-    newest.evaluations = reader_.evaluations(), newest.marks = reader_.marks();
-    add_median_step(report, newest);
-  }
   if (const size_t lost = unread(); lost > 0)
     report.notes.push_back(std::to_string(lost) + " spans cannot be read: their collectives are not compared.");
   return report;

@@ -28,10 +28,9 @@ std::optional<Insight> late_rank(const prof::RankReport& report) {
   const std::string rank = "rank " + std::to_string(report.straggler.rank);
   const std::string before = report.straggler.computes > 0 ? "The GPU of " + rank + " has more work or a lower clock: compare the shapes of its batches and its kernels with another rank. "
                                                            : "Look at what " + rank + " does before: its host may load data, log or save. ";
-  const std::string waits = waits_text(report);
   Insight late = of_wait(report, report.straggler.cost_us, report.straggler.of_median,
                       {"late rank", straggler_text(report),
-                       (waits.empty() ? "The others wait for it in a collective." : waits) + " " + before + "The page Ranks shows each step."});
+                       "Other ranks wait for it in a collective. " + before + "The page Ranks shows each step."});
   late.action = late.edits = rank + " on time";
   return late;
 }

@@ -466,9 +466,7 @@ std::string rank_caption(const RankReport& report) {
   if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
   const size_t steps = report.steps.size();
   if (steps > 0) text += " · " + count_text(static_cast<double>(steps)) + (steps == 1 ? " step" : " steps");
-  if (report.median_step_us > 0) text += " · median step " + time_text(report.median_step_us);
-  else if (report.step_us > 0) text += " · mean step " + time_text(report.step_us);
-  text += prof::left_out_text(report.pauses);
+  if (report.median_step_us > 0 || report.step_us > 0) text += " · " + prof::step_shown_text(report);
   const std::string clocks = clocks_text(report);
   return clocks.empty() ? text : text + " · " + clocks;
 }
@@ -532,7 +530,7 @@ Drawing lateness_frame(const RankReport& report, const LatenessMap& map, const F
   Drawing drawing;
   drawing.width = width, drawing.height = map.bottom() + kMapBottom;
   if (!report.any()) return drawing;
-  drawing.text(kMapEdge, 14, "lateness after the first rank, by rank and step", Anchor::Start, 11,
+  drawing.text(kMapEdge, 14, "latest arrival after the first rank, by rank and step", Anchor::Start, 11,
                hex_colour(ink.quiet));
   add_rank_labels(report, map, ink, drawing);
   add_host_labels(report, map, ink, drawing);

@@ -52,8 +52,8 @@ std::string ranks_html(const std::vector<ReportRun>& runs) {
       html += "<p><b>" + escape_xml(f.title) + "</b></p>\n<figure>" + to_svg(f.drawing) + "<figcaption>" +
               escape_xml(f.caption) + "</figcaption></figure>\n";
     const std::string unit = unit_of(runs[i].ranks).name();
-    html += "<p><b>Collectives</b>, mean of a step, " + unit + "</p>\n" + to_html(collectives_table(runs[i].ranks, true)) +
-            "<p class=\"note\">" + escape_xml(collectives_note(runs[i].ranks)) + "</p>\n<p><b>Ranks</b>, " + unit + "</p>\n<p class=\"note\">" + escape_xml(prof::basis_text(runs[i].ranks)) + "</p>\n" +
+    html += "<p><b>Collectives</b>, " + unit + "</p>\n" + to_html(collectives_table(runs[i].ranks, true)) +
+            "<p class=\"note\">" + escape_xml(collectives_note(runs[i].ranks)) + "</p>\n<p><b>Ranks</b>, " + unit + "</p>\n" +
             to_html(ranks_table(runs[i].ranks, false));
     for (const auto& lines : {prof::more_cost_texts(runs[i].ranks), runs[i].ranks.notes})
       for (const std::string& line : lines) html += "<p class=\"note\">" + escape_xml(line) + "</p>\n";

@@ -192,7 +192,6 @@ QString RanksPanel::notes() const {
   QStringList notes;
   if (report().straggler.rank >= 0 && !report().straggler.of_median) notes << tr("Lost time: how late the rank comes, shared out over all steps. The tables can show longer waits, because other work of the GPU goes on meanwhile.");
   if (const int step = map_->chosenStep(); step >= 0) notes << text(step_text(report(), static_cast<size_t>(step)));
-  if (const std::string waits = prof::waits_text(report()); !waits.empty()) notes << text(waits);
   for (const auto& lines : {prof::more_cost_texts(report()), report().notes})
     for (const std::string& line : lines) notes << text(line);
   return notes.join(' ');
@@ -215,12 +214,11 @@ void RanksPanel::fill() {
     body_->showReason(why_empty);
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
   const QString unit = text(unit_of(shown).name());
-  ranks_pane_->setTitle(tr("By rank"), (report().median_step_us > 0 ? tr("median step · late, transfer: mean · %1") : tr("mean of a step · %1")).arg(unit));
-  collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · %1 · %2").arg(unit, text(collectives_note(shown))),
-                              tr("mean of a step · %1").arg(unit));
+  ranks_pane_->setTitle(tr("By rank"), unit);
+  collectives_pane_->setTitle(tr("Collectives"), tr("%1 · %2").arg(unit, text(collectives_note(shown))), unit);
   const bool steps = has_step_of_ranks(shown);
-  steps ? arrivals_pane_->setTitle(tr("The median step of each rank"), {}) : arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));
-  bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s of a mean call against message size"), tr("bus GB/s, mean"));
+  steps ? arrivals_pane_->setTitle(tr("The median step of each rank"), {}) : arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by latest arrival after the first rank"));
+  bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s against message size"), tr("bus GB/s"));
   ranks_model_.setTable(ranks_table(shown, false));
   collectives_model_.setTable(collectives_table(shown, false));
   arrivals_->setFigure([this](double width, double height, const FigureInk& ink) {

@@ -85,7 +85,7 @@ void print_result(const app::ShapeResult& r) {
   const OwnKernelVerdict& v = r.verdict;
   std::string text = (r.good() ? "good   " : "wrong  ") + r.shape + ": " + r.sentence;
   if (r.good()) text += formatted("; {:.2f} µs, built in {:.2f} µs", v.own_us, v.built_in_us);
-  if (r.good() && v.registers > 0) text += formatted("; {} registers, occupancy {:.0f} %", v.registers, 100 * v.occupancy);
+  if (r.good() && v.registers > 0) text += formatted("; {} registers, theoretical occupancy {:.0f} %", v.registers, 100 * v.occupancy);
   std::printf("%s\n", printable(text).c_str());
 }
 

@@ -3,6 +3,7 @@
 #include <QFontMetricsF>
 
 #include "app/widgets/theme.h"
+#include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "app/workspace/card_limits.h"
 #include "app/timeline/block_label.h"
@@ -38,10 +39,8 @@ void add_launch(HoverCard& card, const prof::Detail& detail, const QString& devi
                                          (shared ? " · " + bytes_text(shared) + " shared" : QString())});
   if (device.isEmpty()) return;
   const auto limits = card_limits(device.toStdString());
-  if (!limits) return card.rows.push_back({"occupancy", "not known for this card"});
-  const prof::Occupancy occupancy = prof::occupancy_of(detail, *limits);
-  card.rows.push_back({"occupancy", fixed_text(occupancy.share * 100, 1) + " % · limited by " +
-                                        QString::fromUtf8(prof::limit_name(occupancy.limit))});
+  if (!limits) return card.rows.push_back({"theoretical", "occupancy not known for this card"});
+  card.rows.push_back({"theoretical", "occupancy " + text(prof::occupancy_text(prof::occupancy_of(detail, *limits)))});
 }
 
 void add_rates(HoverCard& card, const prof::OpInfo* op, const prof::Span& span) {

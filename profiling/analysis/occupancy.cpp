@@ -4,6 +4,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "profiling/base/text.h"
+
 namespace ws::prof {
 
 namespace {
@@ -125,6 +127,11 @@ const char* limit_name(OccupancyLimit limit) {
       return "cannot run";
   }
   return "";
+}
+
+std::string occupancy_text(const Occupancy& occupancy) {
+  if (occupancy.limit == OccupancyLimit::Impossible) return limit_name(occupancy.limit);
+  return occupancy.share >= 1 ? "100 %" : percent(occupancy.share) + ", limit: " + limit_name(occupancy.limit);
 }
 
 }  // namespace ws::prof

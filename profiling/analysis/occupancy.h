@@ -1,6 +1,7 @@
 // Computes how many warps of a kernel fit on a multiprocessor at once, and which resource limits them.
 #pragma once
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "profiling/trace/trace.h"
@@ -37,5 +38,6 @@ struct Occupancy {
 };
 Occupancy occupancy_of(const Detail& kernel, const DeviceLimits& device);
 const char* limit_name(OccupancyLimit limit);
+std::string occupancy_text(const Occupancy& occupancy);  // "18.8 %, limit: registers", "100 %"
 
 }  // namespace ws::prof

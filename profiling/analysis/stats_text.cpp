@@ -12,10 +12,6 @@ double us_of(double ns) { return ns * 1e-3; }
 
 std::string us_number(double ns) { return fixed(us_of(ns), 3); }
 
-std::string occupancy_text(const KernelRow& row) {
-  return row.occupancy ? percent(row.occupancy->share) + " " + limit_name(row.occupancy->limit) : "";
-}
-
 std::string launch_text(const Detail& d) {
   const auto triple = [](const int(&v)[3]) { return formatted("{}×{}×{}", v[0], v[1], v[2]); };
   return triple(d.grid) + " · " + triple(d.block);
@@ -58,7 +54,7 @@ Table::Row row_of(const KernelRow& row) {
   return {{name, t.count, us_of(static_cast<double>(t.total)), row.share, whole_us(t.min), us(t.mean), us(t.stddev), whole_us(t.median),
            whole_us(t.p90), whole_us(t.p95), whole_us(t.p99), whole_us(t.p999), whole_us(t.max),
            shape(launched, static_cast<double>(d.grid[0]) * d.grid[1] * d.grid[2], launch_text(d)), shape(own && d.registers > 0, d.registers, ""),
-           shape(own && row.occupancy, row.occupancy ? row.occupancy->share : 0, occupancy_text(row)),
+           shape(own && row.occupancy, row.occupancy ? row.occupancy->share : 0, row.occupancy ? occupancy_text(*row.occupancy) : ""),
            row.with_calls > 0 ? Table::Cell(us_of(static_cast<double>(row.with_calls))) : Table::Cell(),
            shape(launched, int64_t{d.static_shared} + d.dynamic_shared, "")}};
 }
@@ -137,8 +133,8 @@ Table kernel_rows(const std::vector<KernelRow>& rows, const std::string& what) {
                time("p95_us", "P95"), time("p99_us", "P99"), time("p999_us", "P99.9"), time("max_us", "max"),
                {"launch", "grid · block", "", Kind::Count, 0, 24, "", false, true},
                {"registers", "registers", "", Kind::Count, 0, 10, "Of a thread.", false, true},
-               {"occupancy", "occupancy, limit", "", Kind::Percent, 1, 22,
-                "Share of the warps that a multiprocessor can hold, and what limits it.", false, true},
+               {"occupancy", "theoretical occupancy", "", Kind::Percent, 1, 28,
+                "How many warps of the kernel a multiprocessor can hold, as a share of the most, and what limits it. Not measured.", false, true},
                {"with_calls_us", "with calls", "", Kind::Time, 3, 12, "Time of the line with all lines that it calls, in µs.", false, true},
                {"shared_bytes", "shared B", "", Kind::Count, 0, 10, "Shared memory of a block.", false, true}}, {}};
   for (const KernelRow& row : rows) table.rows.push_back(row_of(row));

@@ -205,7 +205,7 @@ Found low_occupancy(const RunFacts& f) {
     return Insight{
         "low occupancy",
         row.key + " takes " + share_of_kernels(f, row) + ", at " +
-            percent(f.occupancy[i], 0) + " occupancy",
+            percent(f.occupancy[i], 0) + " theoretical occupancy",
         std::to_string(row.detail.registers) + " registers per thread and " +
             std::to_string((row.detail.static_shared + row.detail.dynamic_shared) / 1024) +
             " KiB of shared memory per block leave space for few warps. This is often right for products. For other "

@@ -7,6 +7,7 @@
 
 #include "app/core/runs/plan_times.h"
 #include "app/pages/details/details_html.h"
+#include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "app/timeline/block_label.h"
 #include "app/timeline/hover_card.h"
@@ -39,10 +40,8 @@ QString occupancy_rows(const Run& run, const prof::Detail& detail) {
   if (detail.static_shared + detail.dynamic_shared > 0)
     rows += row("shared memory", bytes_text(detail.static_shared + detail.dynamic_shared));
   const auto limits = card_limits(run);
-  if (!limits) return rows + row("occupancy", "not known for this card");
-  const prof::Occupancy occupancy = prof::occupancy_of(detail, *limits);
-  return rows + row("occupancy",
-                    fixed_text(occupancy.share * 100, 1) + " % · limited by " + prof::limit_name(occupancy.limit));
+  if (!limits) return rows + row("theoretical occupancy", "not known for this card");
+  return rows + row("theoretical occupancy", text(prof::occupancy_text(prof::occupancy_of(detail, *limits))));
 }
 
 QString partner_row(const Run& run, size_t track, const prof::Span& span) {

@@ -173,7 +173,7 @@ QWidget* KernelPanel::makeCheckPane() {
 }
 
 QWidget* KernelPanel::makeOccupancyPane() {
-  occupancy_pane_ = new Pane(tr("Occupancy"), this);
+  occupancy_pane_ = new Pane(tr("Theoretical occupancy"), this);
   auto* body = new QWidget(occupancy_pane_);
   auto* column = new QVBoxLayout(body);
   column->setContentsMargins(8, 4, 8, 6);
@@ -493,7 +493,11 @@ void KernelPanel::takeInstructions() {
 void KernelPanel::showFacts() {
   const auto occupancy = facts_ && facts_->has_kernel ? own::occupancy_of(*facts_, compute()) : std::nullopt;
   occupancy_->setOccupancy(occupancy);
-  occupancy_pane_->setTitle(tr("Occupancy"), occupancy ? tr("%1 of %2 warps fit · limit: %3").arg(occupancy->warps).arg(occupancy->most_warps).arg(text(occupancy->limit())) : tr("warps that a multiprocessor holds, after a build"));
+  const auto fit = [](const own::Occupancy& o) {
+    const QString warps = tr("%1 of %2 warps fit").arg(o.warps).arg(o.most_warps);
+    return o.warps == o.most_warps ? warps : tr("%1, limit: %2").arg(warps, text(o.limit()));
+  };
+  occupancy_pane_->setTitle(tr("Theoretical occupancy"), occupancy ? fit(*occupancy) : tr("warps that a multiprocessor holds, after a build"));
   if (!facts_) return facts_text_->clear();
   if (!facts_->has_kernel) return facts_text_->setText(tr("The source has no kernel named %1.").arg(QString::fromUtf8(own::kEntry)));
   QStringList lines{tr("%1 blocks × %2 threads · %3 instructions").arg(facts_->blocks).arg(facts_->threads).arg(facts_->instructions),

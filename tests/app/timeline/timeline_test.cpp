@@ -297,9 +297,9 @@ void TimelineTest::hoverShowsACardAfterAWhile() {
     const auto at = std::ranges::find(of.rows, name, &std::pair<QString, QString>::first);
     return at == of.rows.end() ? QString() : at->second;
   };
-  QVERIFY(row(card, "occupancy").isEmpty());  // of an unknown device
+  QVERIFY(row(card, "theoretical").isEmpty());  // of an unknown device
   const HoverCard on_h200 = span_card(t.fast.trace, 2, t.fast.trace.tracks()[2].blocks.front().spans[5], "NVIDIA H200");
-  QVERIFY2(row(on_h200, "occupancy").startsWith("18.8 % · limited by "), qPrintable(row(on_h200, "occupancy")));
+  QVERIFY2(row(on_h200, "theoretical").startsWith("occupancy 18.8 %, limit: "), qPrintable(row(on_h200, "theoretical")));
 }
 
 // The card of the start would cover what a drag goes over. The other timeline is pointed at later: when its card is there,

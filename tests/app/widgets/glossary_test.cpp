@@ -47,7 +47,7 @@ void GlossaryTest::everyLineOfThePageIsRead() {
 void GlossaryTest::labelsFindTheirWord() {
   const auto name = [](const char* label) { return word_of(label) ? word_of(label)->name : QString(); };
   QCOMPARE(name("launch gaps"), QString("Launch gap"));
-  QCOMPARE(name("occupancy"), QString("Occupancy"));
+  QCOMPARE(name("theoretical occupancy"), QString("Theoretical occupancy"));
   QCOMPARE(name("GPU busy"), QString("GPU busy"));
   QCOMPARE(name("fc1"), QString());
 }
@@ -100,7 +100,7 @@ void GlossaryTest::eachUnderlinedWordIsInTheGlossary() {
     QVERIFY2(word_of(each), qPrintable(each + " is underlined, but the glossary has no such word"));
     found.insert(word_of(each)->name);
   }
-  for (const char* name : {"Kernel", "Allocation", "Sync", "Occupancy", "Spread"})
+  for (const char* name : {"Kernel", "Allocation", "Sync", "Theoretical occupancy"})
     QVERIFY2(found.contains(name), qPrintable(QString("no page underlines %1").arg(name)));
 }
 

@@ -547,7 +547,7 @@ TEST(RunStats, SayWhereAStepWentAndWhatLimitsAKernel) {
   const TraceStats stats = run_stats(run);
   ASSERT_TRUE(stats.step.traced());
   const std::string text = to_text(stats);
-  for (const char* said : {"matrix product", "step time, their sum", "GPU busy", "launch delay", "100.0 % warps",
+  for (const char* said : {"matrix product", "step time, their sum", "GPU busy", "launch delay", "100 %",
                            "allocator calls of", "all steps", "peak live", "blocks of"})
     EXPECT_NE(text.find(said), std::string::npos) << said << " is missing in\n" << text;
   EXPECT_EQ(stats.calls.all().calls(), 11u);

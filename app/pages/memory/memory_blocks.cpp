@@ -5,6 +5,7 @@
 #include <map>
 
 #include "app/core/runs/plan_times.h"
+#include "app/text/units.h"
 #include "app/timeline/time_scale.h"
 #include "engine/passes/lifetimes.h"
 #include "engine/plan/op_tags.h"
@@ -341,12 +342,36 @@ std::vector<MemoryPart> largest_first(const std::map<QString, uint64_t>& bytes) 
   return parts;
 }
 
+struct Live {
+  uint64_t bytes = 0, blocks = 0;
+};
+std::map<MemoryContent, Live> live_at(const MemoryMap& map, double x) {
+  std::map<MemoryContent, Live> live;
+  for (const MapBlock& block : map.blocks)
+    if (block.x0 <= x && x < block.x1) live[block.content].bytes += block.bytes, ++live[block.content].blocks;
+  return live;
+}
+
 }  // namespace
+
+QString growth_between(const MemoryMap& map, double from, double to) {
+  auto before = live_at(map, from);
+  const auto after = live_at(map, to);
+  const auto grows = [&before](const auto& now) { return static_cast<double>(now.second.bytes) - static_cast<double>(before[now.first].bytes); };
+  const auto most = std::ranges::max_element(after, {}, grows);
+  if (most == after.end() || grows(*most) <= 0) return {};
+  const Live &was = before[most->first], &is = most->second;
+  const auto count = [](uint64_t blocks) { return count_text(static_cast<int64_t>(blocks)); };
+  const QString name = most->first == MemoryContent::Other ? QObject::tr("weights, data or other") : content_name(most->first);
+  const QString blocks = is.blocks != was.blocks ? QObject::tr("from %1 blocks to %2").arg(count(was.blocks), count(is.blocks))
+                         : is.blocks == 1        ? QObject::tr("in one block")
+                                                 : QObject::tr("still %1 blocks, which are larger").arg(count(is.blocks));
+  return QObject::tr("%1 from %2 to %3, %4").arg(name, bytes_text(static_cast<double>(was.bytes)), bytes_text(static_cast<double>(is.bytes)), blocks);
+}
 
 std::vector<MemoryPart> parts_at_peak(const MemoryMap& map) {
   std::map<QString, uint64_t> bytes;
-  for (const MapBlock& block : map.blocks)
-    if (block.x0 <= map.peak_x && map.peak_x < block.x1) bytes[content_name(block.content)] += block.bytes;
+  for (const auto& [content, sum] : live_at(map, map.peak_x)) bytes[content_name(content)] += sum.bytes;
   return largest_first(bytes);
 }
 
@@ -361,12 +386,12 @@ std::vector<MemoryPart> kept_parts(const Plan& plan) {
   return parts;
 }
 
-std::vector<uint64_t> peaks_of_steps(const MemoryMap& map) {
-  std::vector<uint64_t> peaks(map.by_step ? map.sections.size() : 0);
+std::vector<UsePoint> peaks_of_steps(const MemoryMap& map) {
+  std::vector<UsePoint> peaks(map.by_step ? map.sections.size() : 0);
   size_t step = 0;
   for (const UsePoint& point : map.use) {
     while (step + 1 < peaks.size() && point.x >= map.sections[step + 1].first) ++step;
-    if (step < peaks.size() && point.x >= map.sections[step].first) peaks[step] = std::max(peaks[step], point.used);
+    if (step < peaks.size() && point.x >= map.sections[step].first) peaks[step] = std::max(peaks[step], point, [](const UsePoint& a, const UsePoint& b) { return a.used < b.used; });
   }
   return peaks;
 }

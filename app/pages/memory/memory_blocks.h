@@ -59,6 +59,7 @@ struct MemoryMap {
   uint64_t peak = 0, reserved = 0, sum_bytes = 0;
   double peak_x = 0;
   size_t allocations = 0;  // calls in the part shown
+  QString use_note;        // which blocks the curve of use leaves out
   bool empty() const { return blocks.empty(); }
 };
 
@@ -78,7 +79,9 @@ struct MemoryPart {
 std::vector<MemoryPart> parts_at_peak(const MemoryMap& map);
 // What the plan keeps from step to step, outside of the map: weights and the state of the optimizer.
 std::vector<MemoryPart> kept_parts(const Plan& plan);
-std::vector<uint64_t> peaks_of_steps(const MemoryMap& map);  // the most in use in each section that is a step
+std::vector<UsePoint> peaks_of_steps(const MemoryMap& map);  // when the most is in use in each section that is a step
+// What grew from one time to another, and why: "activations from 2.00 MiB to 7.00 MiB, still 40 blocks, which are larger". Empty if nothing did.
+QString growth_between(const MemoryMap& map, double from, double to);
 uint64_t used_at(const MemoryMap& map, double x);
 
 }  // namespace ws::app

@@ -77,17 +77,18 @@ QString gap_text(const prof::MemoryGap& gap) {
   return said;
 }
 
-// "The peak of a step grows from 230.1 MiB to 545.2 MiB." Empty if it does not, or only in the first half: the first steps warm up,
+// "The peak of a step grows from 230.1 MiB to 545.2 MiB: activations from …" Empty if it does not, or only in the first half: the first steps warm up,
 // and what was recorded may begin within one.
 QString growth_text(const MemoryMap& map) {
   constexpr size_t kFewest = 4;
   constexpr double kGrows = 1.25, kStillGrows = 1.1, kFalls = 0.9;
-  const std::vector<uint64_t> peaks = peaks_of_steps(map);
+  const std::vector<UsePoint> peaks = peaks_of_steps(map);
   if (peaks.size() < kFewest) return {};
-  const auto falls = [](uint64_t before, uint64_t after) { return static_cast<double>(after) < kFalls * static_cast<double>(before); };
-  const auto first = static_cast<double>(peaks.front()), middle = static_cast<double>(peaks[peaks.size() / 2]), last = static_cast<double>(peaks.back());
+  const auto falls = [](const UsePoint& before, const UsePoint& after) { return static_cast<double>(after.used) < kFalls * static_cast<double>(before.used); };
+  const auto first = static_cast<double>(peaks.front().used), middle = static_cast<double>(peaks[peaks.size() / 2].used), last = static_cast<double>(peaks.back().used);
   if (last < kGrows * first || last < kStillGrows * middle || std::ranges::adjacent_find(peaks, falls) != peaks.end()) return {};
-  return QObject::tr("The peak of a step grows from %1 to %2.").arg(bytes_text(first), bytes_text(last));
+  const QString cause = growth_between(map, peaks.front().x, peaks.back().x);
+  return QObject::tr("The peak of a step grows from %1 to %2: %3.").arg(bytes_text(first), bytes_text(last), cause.isEmpty() ? QObject::tr("the recording does not show what grows") : cause);
 }
 
 // The plan of each rank is the same.
@@ -112,7 +113,6 @@ MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
       plan_(new PlanPanel(focus, this)),
       pane_(new Pane(tr("Memory map"), this)),
       view_(new MemoryMapView(this)),
-      sizes_(new HistogramView(tr("Sizes of the blocks"), this)),
       over_time_(new MemoryTimeView(this)),
       calls_table_(new QTableView(this)),
       holders_table_(new QTableView(this)) {
@@ -164,15 +164,11 @@ MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
 }
 
 QWidget* MemoryMapPanel::buildBelow() {
-  auto* over = new QSplitter(Qt::Vertical, this);
-  over->addWidget(over_time_);
-  over->addWidget(sizes_);
-  over->setSizes({130, 70});
   tables_ = new QStackedWidget(this);
   tables_->addWidget(buildHolders());
   tables_->addWidget(buildCalls());
   auto* below = new QSplitter(Qt::Horizontal, this);
-  below->addWidget(over);
+  below->addWidget(over_time_);
   below->addWidget(tables_);
   below->setSizes({300, 430});
   return below;
@@ -326,20 +322,15 @@ void MemoryMapPanel::refresh() {
   const int rank = run_ && !map.empty() && !map.by_op ? memory_rank(run_->trace) : -1;
   const QString whose = rank >= 0 ? tr("rank %1 · ").arg(rank) : QString();
   pane_->setTitle(tr("Memory map"), whose + note);
-  std::vector<double> kib;
-  for (const MapBlock& block : map.blocks) kib.push_back(static_cast<double>(block.bytes) / 1024);
-  HistogramData bins = histogram_of(kib, 40, true);
-  bins.caption = tr("sizes of %1 blocks · log axis").arg(count_text(static_cast<int64_t>(kib.size())));
-  bins.low_text = bytes_text(1024 * bins.low), bins.high_text = bytes_text(1024 * bins.high);
-  sizes_->setData(std::move(bins), theme().quiet);
   FragmentationCurve curve;
   if (map.by_op)
     curve = plan_fragmentation(map);
   else if (run_)
     curve = event_fragmentation(run_->trace, source);
   over_time_->setCurve(std::move(curve), run_ ? run_->slot : 0);
-  over_time_->parentWidget()->setVisible(!map.empty());  // both pictures below the map
+  over_time_->setVisible(!map.empty());
   const bool recorded = isRecorded();
+  if (recorded) map.use_note = tr("without blocks from before the recording, such as weights");
   source_button_->setVisible(!recorded);
   view_->setMap(std::move(map), run_ ? run_->slot : 0,
                 recorded ? tr("No allocation was recorded. Trace level collectives records none. On the CPU, PyTorch reports "
@@ -443,7 +434,6 @@ void MemoryMapPanel::showFinding() {
   if (map.by_op && map.allocations == 0) notes << tr("The plan allocates nothing in a step.");
   if (const double all = known && isRecorded() ? prof::most_device_memory(run_->trace) : 0; all > static_cast<double>(peak))
     notes << tr("Up to %1 of the GPU were in use: beside these blocks, which were made while recording, older ones such as weights, libraries and the CUDA context.").arg(bytes_text(all));
-  else if (known && isRecorded()) notes << tr("Blocks from before the recording, such as weights, are not counted.");
   notes.removeAll(QString());
   if (notes.isEmpty()) notes << tr("Hatched in the map: free addresses.");  // the line keeps its height
   const QString whose = known && !(run_ && run_->plan) ? tr(" of %1").arg(QString::fromStdString(held_.allocator)) : QString();

@@ -6,7 +6,6 @@
 #include "app/pages/memory/memory_map_view.h"
 #include "app/pages/memory/memory_time_view.h"
 #include "app/pages/plan/plan_panel.h"
-#include "app/widgets/histogram.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_model.h"
 #include "app/widgets/table_style.h"
@@ -69,7 +68,6 @@ class MemoryMapPanel : public QWidget {
   PlanPanel* plan_;
   Pane* pane_;
   MemoryMapView* view_;
-  HistogramView* sizes_;
   MemoryTimeView* over_time_;
   TableModel calls_;
   QTableView* calls_table_;

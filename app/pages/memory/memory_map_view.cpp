@@ -188,7 +188,12 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   const UseScale at = useScale();
   painter.setFont(ui_font(12, 600));
   painter.setPen(t.text);
-  painter.drawText(QRectF(area.left(), area.top() - 22, 300, 18), Qt::AlignVCenter, tr("In use, %1").arg(at.unit.name));
+  const QString title = tr("In use, %1").arg(at.unit.name);
+  painter.drawText(QRectF(area.left(), area.top() - 22, 300, 18), Qt::AlignVCenter, title);
+  const double beside = area.left() + painter.fontMetrics().horizontalAdvance(title) + 8;
+  painter.setFont(ui_font(11));
+  painter.setPen(t.secondary);
+  painter.drawText(QRectF(beside, area.top() - 22, std::max(0.0, area.right() - beside), 18), Qt::AlignVCenter, map_.use_note);
   painter.fillRect(QRectF(area.left(), area.bottom(), area.width(), 1), t.strong_border);
   paintUseCurve(painter, at);
   painter.setFont(ui_font(11));

@@ -15,7 +15,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kLabels = 62, kTitle = 20, kEdge = 12, kLineHeight = 26, kFoot = 16;
+constexpr double kLabels = 62, kTitle = 24, kEdge = 12, kLineHeight = 26, kFoot = 16;
 constexpr size_t kLabelHeight = 11;  // px per row of sizes for its label
 
 QString fragmented_text(const FragmentationCurve& curve, int decimals) {
@@ -24,7 +24,18 @@ QString fragmented_text(const FragmentationCurve& curve, int decimals) {
 }
 
 QString short_text(const FragmentationCurve& curve) {
-  return QObject::tr("fragmentation %1 %, at worst %2 %").arg(fixed_text(curve.at_peak * 100, 1), fixed_text(curve.worst * 100, 1));
+  return QObject::tr("%1 % at the peak, %2 % at worst").arg(fixed_text(curve.at_peak * 100, 1), fixed_text(curve.worst * 100, 1));
+}
+
+// A title as that of a pane, and what follows it.
+void draw_title(QPainter& painter, QRectF line, const QString& title, const QString& note) {
+  painter.setFont(ui_font(12.5, 600));
+  painter.setPen(theme().text);
+  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, title);
+  line.setLeft(line.left() + painter.fontMetrics().horizontalAdvance(title) + 8);
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().secondary);
+  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(note, Qt::ElideRight, static_cast<int>(line.width())));
 }
 
 // Powers of two have no decimals.
@@ -56,7 +67,7 @@ void MemoryTimeView::setCurve(FragmentationCurve curve, int slot) {
 
 QRectF MemoryTimeView::lineArea() const { return {kLabels, kTitle + 2, width() - kLabels - kEdge, kLineHeight}; }
 QRectF MemoryTimeView::sizeArea() const {
-  const double top = lineArea().bottom() + 6;
+  const double top = lineArea().bottom() + kTitle + 4;
   return {kLabels, top, lineArea().width(), std::max(20.0, height() - top - kFoot)};
 }
 double MemoryTimeView::x(size_t moment) const {
@@ -77,16 +88,9 @@ void MemoryTimeView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   const Theme& t = theme();
   painter.fillRect(rect(), t.base);
-  painter.setFont(ui_font(11));
-  painter.setPen(t.secondary);
-  const QString caption = curve_.empty()
-                              ? tr("no allocation was recorded")
-                              : fragmented_text(curve_, 1);
-  const auto fits = [&](const QString& text) { return painter.fontMetrics().horizontalAdvance(text) <= width() - 20; };
-  const QString brief = curve_.empty() || fits(caption) ? caption : short_text(curve_), below = tr(" · below: live blocks by size");
-  painter.drawText(QRectF(10, 2, width() - 20, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                   painter.fontMetrics().elidedText(!curve_.empty() && fits(brief + below) ? brief + below : brief, Qt::ElideRight, width() - 20));
+  draw_title(painter, QRectF(10, 3, width() - 20, 18), tr("Fragmentation"), curve_.empty() ? tr("no allocation was recorded") : short_text(curve_));
   if (curve_.empty()) return;
+  draw_title(painter, QRectF(10, sizeArea().top() - 20, width() - 20, 18), tr("Live blocks by size"), tr("stronger colour: more blocks"));
   paintLine(painter);
   paintSizes(painter);
   paintScale(painter);

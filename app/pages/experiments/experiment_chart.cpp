@@ -65,6 +65,10 @@ std::optional<Measured> ExperimentChart::at(int group, int item) const {
   return trial ? measured(*trial, outcome_) : std::nullopt;
 }
 
+bool ExperimentChart::hasNumbers() const {
+  return std::ranges::any_of(result_.trials, [](const TrialResult& trial) { return !trial.runs.empty(); });
+}
+
 ExperimentChart::Span ExperimentChart::span() const {
   std::optional<Span> all;
   for (int group = 0; group < grid_.groups.size(); ++group)
@@ -155,16 +159,21 @@ void ExperimentChart::paintBars(QPainter& painter, const QRectF& area, int group
   painter.setPen(theme().strong_border);
   painter.drawLine(QPointF(area.left() + label, area.top() + top),
                    QPointF(area.left() + label, area.top() + top + count * height));
+  if (group > 0 || hasNumbers()) return;
+  painter.setFont(ui_font(12.5));
+  painter.setPen(theme().secondary);
+  painter.drawText(QRectF(area.left() + label, area.top() + top, area.width() - label, count * height), Qt::AlignCenter, tr("Press Run: each choice gets a bar."));
 }
 
 void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left, int group, int item,
                                const BarScale& scale) const {
   const Theme& t = theme();
-  painter.setFont(ui_font(12));
-  painter.setPen(t.secondary);
-  draw_left(painter, QRectF(row.left() + 4, row.top(), left - 10, row.height()), grid_.items[item]);
   const TrialResult* trial = trialAt(group, item);
-  if (!trial) return;
+  const bool skipped = trial && !trial->trial.skipped.empty() && trial->runs.empty();  // the title has the number of these
+  painter.setFont(ui_font(12));
+  painter.setPen(skipped ? t.quiet : t.text);
+  draw_left(painter, QRectF(row.left() + 4, row.top(), left - 10, row.height()), grid_.items[item]);
+  if (!trial || skipped) return;
   const auto value = measured(*trial, outcome_);
   const double x0 = row.left() + left, space = row.width() - left - kValueWidth;
   if (!value) {

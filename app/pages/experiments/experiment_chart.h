@@ -17,7 +17,8 @@ class ExperimentChart : public QWidget {
   void setOutcome(Outcome outcome);
   Outcome outcome() const { return outcome_; }
   void setView(ExperimentView view);
-  bool allows(ExperimentView view) const;  // a heat map needs two axes, lines need an axis of numbers
+  bool allows(ExperimentView view) const;
+  bool hasNumbers() const;  // a choice was trained  // a heat map needs two axes, lines need an axis of numbers
   ExperimentView view() const { return view_; }
   bool logarithmic() const { return barScale().log; }
   const OutcomeGrid& grid() const { return grid_; }

@@ -103,6 +103,13 @@ std::optional<Measured> measured(const TrialResult& trial, Outcome outcome) {
   return Measured{median(values), least, most, static_cast<int>(values.size())};
 }
 
+QString skipped_text(const std::vector<Trial>& trials, bool cuda) {
+  const auto skipped = std::ranges::count_if(trials, [](const Trial& trial) { return !trial.skipped.empty(); });
+  if (skipped == 0) return {};
+  const QString text = cuda ? QObject::tr("%1 of %2 choices cannot run on this machine: they are grey") : QObject::tr("%1 of %2 choices need a GPU: they are grey");
+  return text.arg(skipped).arg(trials.size());
+}
+
 QString state_of(const TrialResult& trial) {
   if (!trial.trial.skipped.empty() && trial.runs.empty())
     return QObject::tr("skipped · %1").arg(QString::fromStdString(trial.trial.skipped));

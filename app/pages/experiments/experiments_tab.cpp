@@ -78,7 +78,7 @@ QWidget* ExperimentsTab::buildLeft() {
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   list_ = new ExperimentList(folder_ + "/own", panel);
-  column->addWidget(list_, 2);
+  column->addWidget(list_, 3);
   auto* own = new QPushButton(theme_icon("plus"), tr("New experiment…"), panel);
   own->setProperty("small", true);
   connect(own, &QPushButton::clicked, this, &ExperimentsTab::makeNew);
@@ -94,6 +94,11 @@ QWidget* ExperimentsTab::buildLeft() {
   title_ = paragraph(page, lines, ui_font(14, 600));
   text_ = paragraph(page, lines, ui_font(12.5));
   expect_ = paragraph(page, lines, ui_font(12.5));
+  more_ = new QPushButton(page);
+  more_->setProperty("link", true);
+  lines->addWidget(more_, 0, Qt::AlignLeft);
+  rest_ = paragraph(page, lines, ui_font(12.5));
+  connect(more_, &QPushButton::clicked, this, [this] { showRest(rest_->isHidden()); });
   size_ = paragraph(page, lines, ui_font(11));
   size_->setForegroundRole(QPalette::PlaceholderText);
   lines->addStretch(1);
@@ -103,7 +108,7 @@ QWidget* ExperimentsTab::buildLeft() {
   scroll->setWidget(page);
   scroll->viewport()->setAutoFillBackground(false);
   page->setAutoFillBackground(false);
-  column->addWidget(scroll, 5);
+  column->addWidget(scroll, 4);
   column->addWidget(buildFooter());
   return panel;
 }
@@ -142,8 +147,7 @@ QWidget* ExperimentsTab::buildFooter() {
 }
 
 QWidget* ExperimentsTab::buildRight() {
-  auto* picture = new Pane(tr("Result"), this);
-  picture->setTitle(tr("Result"), tr("median of the repeats · line: least to most"));
+  auto* picture = picture_ = new Pane(tr("Result"), this);
   picture->legend()->hide();
   chart_ = new ExperimentChart(picture);
   auto* body = new QWidget(picture);
@@ -266,8 +270,13 @@ void ExperimentsTab::chosen() {
     state_->setText(QString::fromUtf8(problem.what()));
   }
   title_->setText(QString::fromStdString(spec_.title.empty() ? spec_.name : spec_.title));
-  text_->setTextFormat(Qt::RichText);
-  text_->setText(QString::fromStdString(spec_.text).toHtmlEscaped().replace("\n\n", "<br><br>"));
+  const QString text = QString::fromStdString(spec_.text);  // what varies, then how and why
+  text_->setTextFormat(Qt::PlainText);
+  text_->setText(text.section("\n\n", 0, 0));
+  rest_->setTextFormat(Qt::PlainText);
+  rest_->setText(text.section("\n\n", 1));
+  more_->setVisible(!rest_->text().isEmpty());
+  showRest(false);
   expect_->setText(spec_.expect.empty()
                        ? QString()
                        : tr("<b>Expected</b> %1").arg(QString::fromStdString(spec_.expect).toHtmlEscaped()));
@@ -275,6 +284,11 @@ void ExperimentsTab::chosen() {
   readResult();
   repeats_->setValue(result_.spec.repeats);
   showResult();
+}
+
+void ExperimentsTab::showRest(bool shown) {
+  rest_->setVisible(shown);
+  more_->setText(shown ? tr("Less") : tr("More"));
 }
 
 void ExperimentsTab::showOutcome(Outcome outcome) {
@@ -370,8 +384,10 @@ void ExperimentsTab::showResult() {
   next_->setText(tr("Try next: %1").arg(list_->nextTitle()));
   next_->setVisible(result_.complete && !list_->nextTitle().isEmpty());
   table_->setResult(result_);
-  // Without numbers it would be the list of the chart once more.
-  numbers_->setVisible(std::ranges::any_of(result_.trials, [](const TrialResult& trial) { return !trial.runs.empty(); }));
+  QStringList notes{chart_->hasNumbers() ? tr("median of the repeats · line: least to most") : QString(), skipped_text(trials_, cuda())};
+  notes.removeAll(QString());
+  picture_->setTitle(tr("Result"), notes.join(" · "));
+  numbers_->setVisible(chart_->hasNumbers());  // else it would be the list of the chart once more
   showState();
 }
 

@@ -16,6 +16,7 @@ class QSpinBox;
 
 namespace ws::app {
 
+class Pane;
 class TrainingSession;
 struct RemoteJobInfo;
 
@@ -57,6 +58,7 @@ class ExperimentsTab : public QWidget {
   void makeNew();
   void chosen();
   void showOutcome(Outcome outcome);
+  void showRest(bool shown);
   void readResult();
   void showResult();
   void showState();
@@ -78,11 +80,12 @@ class ExperimentsTab : public QWidget {
   std::vector<Trial> trials_;
   bool known_ = false;  // spec_ was read
   ExperimentList* list_;
-  QLabel *title_, *text_, *expect_, *conclusion_, *size_, *state_;
+  QLabel *title_, *text_, *rest_, *expect_, *conclusion_, *size_, *state_;  // rest_: the text after its first paragraph
   QSpinBox* repeats_;
   QProgressBar* progress_;
   QWidget* ending_;  // under the chart: the conclusion, and what to try next
-  QPushButton *run_, *export_, *outcome_, *view_, *next_;
+  QPushButton *run_, *export_, *outcome_, *view_, *next_, *more_;
+  Pane* picture_;
   ExperimentChart* chart_;
   TrialTable* table_;
   QWidget* numbers_;  // around the table

@@ -34,7 +34,7 @@ SourceFile read_source(const std::string& folder, const std::string& path, int64
   SourceFile file;
   struct stat about {};
   if (stat(whole.c_str(), &about) != 0) {
-    file.problem = whole + " is not there any more, or was never on this machine.";
+    file.problem = whole + " is not on this machine.";
     return file;
   }
   if (!S_ISREG(about.st_mode) || about.st_size > kMostBytes) {

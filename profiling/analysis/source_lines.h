@@ -17,7 +17,7 @@ std::optional<SourcePlace> source_place(std::string_view place);  // "net.py:12 
 
 struct SourceFile {
   std::vector<std::string> lines;
-  std::string problem;   // why there are no lines: "net.py is not there any more."
+  std::string problem;   // why there are no lines: "net.py is not on this machine."
   bool changed = false;  // since it was recorded
 };
 // `folder`: where the program ran. `recorded_s`: when, in seconds since 1970.

@@ -52,7 +52,7 @@ bool is_work(const prof::Track& track) {
 constexpr int kNameWidth = 300, kLeastNameWidth = 220;
 
 int width_of(const QHeaderView& header, int column) {
-  const int least = column == KernelsPanel::Grid ? 142 : column == KernelsPanel::Occupancy ? 164 : 60;
+  const int least = column == KernelsPanel::Grid ? 142 : column == KernelsPanel::Occupancy ? 172 : 60;
   return std::max(least, header.sectionSizeHint(column) + 2);
 }
 
@@ -482,6 +482,10 @@ void KernelsPanel::drillDown() {
   const TimeRange range = lookedAt();
   fillInstances(*row, range);
   showSource(*row, range);
+  if (source_->isVisibleTo(below_) && source_->table()->model()->rowCount() == 0 && source_->instructions()->isHidden()) {  // then its place goes to the executions
+    below_->setTitle(tr("Executions"), tr("%1 · %2").arg(readable_name(*row), source_->note().chopped(1)), readable_name(*row));  // without its full stop
+    source_->hide();
+  }
   constexpr int kWidthForAll = 1300;  // in a narrower window instructions take the place of the distribution
   histogram_->setVisible(source_->isHidden() || source_->instructions()->isHidden() || width() >= kWidthForAll);
 }

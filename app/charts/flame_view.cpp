@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 
 #include "app/text/units.h"
 #include "app/widgets/theme.h"
@@ -21,7 +20,17 @@ constexpr double kTextSize = 11;
 
 constexpr const char* kNoName = "?";  // code whose function is not known
 QString name_of(const prof::FlameNode& node) { return node.function == kNoName ? QObject::tr("unknown") : QString::fromStdString(node.function); }
-QColor own_colour() { return mixed(theme().of(prof::Meaning::Matrix), theme().base, 0.85); }  // libraries are pale
+// The nearer to the program, the stronger: the user's files, Python packages, libraries and the interpreter.
+enum class FlameCode { Own, Package, Library };
+FlameCode flame_code(const prof::FlameNode& node) {
+  if (prof::is_own_path(node.path)) return FlameCode::Own;
+  return node.path.ends_with(".py") && prof::module_of_path(node.path) != prof::kPythonModule ? FlameCode::Package : FlameCode::Library;
+}
+QColor flame_colour(FlameCode code) {
+  const Theme& t = theme();
+  if (code == FlameCode::Library) return mixed(t.secondary, t.base, 0.25);
+  return mixed(t.of(prof::Meaning::Matrix), t.base, code == FlameCode::Own ? 0.85 : 0.35);
+}
 QString time_of(double ns) { return step_time_text(ns * 1e-3); }
 
 }  // namespace
@@ -138,9 +147,7 @@ QColor FlameView::colour(const prof::FlameNode& node) const {
     if (std::abs(change) < kNoise) return mixed(t.secondary, t.base, 0.35);
     return mixed(change > 0 ? t.worse : t.better, t.base, 0.3 + 0.6 * std::min(1.0, std::abs(change)));
   }
-  const std::string module = prof::module_of_path(node.path);
-  if (module.empty() || module == prof::kPythonModule) return mixed(t.secondary, t.base, 0.25);  // says little of the program
-  return prof::is_own_path(node.path) ? own_colour() : hashed_colour(module, Hashed::Muted);
+  return flame_colour(flame_code(node));
 }
 
 QString FlameView::tip(uint32_t index) const {
@@ -184,21 +191,9 @@ QString FlameView::labelOf(uint32_t node) const {
 std::vector<FlameView::LegendEntry> FlameView::legend() const {
   const Theme& t = theme();
   if (difference_) return {{tr("less time"), mixed(t.better, t.base, 0.7)}, {tr("more time"), mixed(t.worse, t.base, 0.7)}, {tr("alike"), mixed(t.secondary, t.base, 0.35)}};
-  std::map<std::string, std::pair<double, QColor>> time;  // by package or library
-  bool own = false;
-  for (const prof::FlameNode& node : tree_)
-    if (prof::is_own_path(node.path)) {
-      own = true;
-    } else if (!node.path.empty()) {
-      auto& [ns, colour] = time[prof::module_of_path(node.path)];
-      ns += node.alone, colour = this->colour(node);
-    }
-  std::vector<std::pair<std::string, std::pair<double, QColor>>> most(time.begin(), time.end());
-  std::ranges::stable_sort(most, std::greater<>{}, [](const auto& entry) { return entry.second.first; });
-  constexpr size_t kNamed = 7;
   std::vector<LegendEntry> entries;
-  if (own) entries.push_back({tr("your files"), own_colour()});
-  for (size_t i = 0; i < std::min(kNamed, most.size()); ++i) entries.push_back({QString::fromStdString(most[i].first), most[i].second.second});
+  for (const auto& [code, name] : {std::pair{FlameCode::Own, tr("your files")}, {FlameCode::Package, tr("Python packages")}, {FlameCode::Library, tr("libraries, interpreter")}})
+    if (std::ranges::any_of(tree_, [code = code](const prof::FlameNode& node) { return !node.path.empty() && flame_code(node) == code; })) entries.push_back({name, flame_colour(code)});
   return entries;
 }
 

@@ -29,7 +29,7 @@ class FlameView : public QWidget {
     QString text;
     QColor colour;  // not valid: text alone
   };
-  std::vector<LegendEntry> legend() const;  // what the colours mean: the packages and files of most time first
+  std::vector<LegendEntry> legend() const;  // what the colours mean
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return {320, 120}; }
 

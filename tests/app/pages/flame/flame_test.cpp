@@ -100,7 +100,7 @@ void FlameTest::theLegendNamesTheColours() {
   QCOMPARE(legend.size(), size_t(2));
   QCOMPARE(legend[0].text, QString("your files"));
   QCOMPARE(legend[0].colour, shown.panel.view()->colourOf(shown.node("hot")));
-  QCOMPARE(legend[1].text, QString("libtorch_cpu"));
+  QCOMPARE(legend[1].text, QString("libraries, interpreter"));
   QVERIFY(legend[0].colour.isValid() && legend[0].colour != legend[1].colour);
   QVERIFY2(shown.panel.view()->labelOf(shown.node("?")).startsWith("unknown"), "no name is known for it");
   QVERIFY2(shown.place("hot").top() > 20, "the blocks stand below it");

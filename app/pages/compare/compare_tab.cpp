@@ -70,10 +70,10 @@ QWidget* CompareTab::buildPicker() {
   baseline_box_ = new QComboBox(box);
   candidate_box_ = new QComboBox(box);
   baseline_box_->setAccessibleName(tr("Baseline"));
-  candidate_box_->setAccessibleName(tr("Candidate"));
+  candidate_box_->setAccessibleName(tr("Current run"));
   auto* swap = new QPushButton(box);
   swap->setIcon(theme_icon("swap"));
-  swap->setAccessibleName(tr("Swap baseline and candidate"));
+  swap->setAccessibleName(tr("Swap baseline and current run"));
   swap->setToolTip(swap->accessibleName());
   for (QComboBox* combo : {baseline_box_, candidate_box_}) {  // as wide as the row allows: no name moves its neighbours
     combo->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
@@ -90,7 +90,7 @@ QWidget* CompareTab::buildPicker() {
   row->addWidget(baseline_box_);
   row->addWidget(pin_);
   row->addWidget(swap);
-  row->addWidget(new QLabel(tr("Candidate"), box));
+  row->addWidget(new QLabel(tr("Current"), box));
   row->addWidget(candidate_box_);
   connect(swap, &QPushButton::clicked, this, &CompareTab::swapRuns);
   connect(pin_, &QPushButton::clicked, this, [this](bool on) { emit pinWanted(on ? baseline_.data() : nullptr); });

@@ -144,7 +144,7 @@ void CompareTables::showMeasures(const ComparedRuns& compared) {
   const auto& runs = compared.runs;
   const bool pair = runs.size() == 2;
   std::vector<std::pair<int, QString>> heads;
-  for (const Run* run : runs) heads.emplace_back(run->slot, pair ? QString() : run->title);
+  for (const Run* run : runs) heads.emplace_back(run->slot, !pair ? run->title : run == compared.baseline ? tr("baseline") : tr("current"));
   measures_->clearSpans();
   measures_->setRowCount(0);
   measures_->setColumnCount(1 + static_cast<int>(runs.size()) + (pair ? 3 : 0));

@@ -102,7 +102,7 @@ std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) co
   }
   const double end = in_unit(w.b_ps), left = static_cast<double>(rest) / 10;
   if (rest != 0 && all.size() > 1) all.push_back({.name = tr("other"), .from = end - left, .to = end, .part = {prof::Meaning::Other}, .rest = true, .small = small.join(", ")});
-  all.push_back({tr("candidate"), 0, end, {prof::Meaning::Other}, true, candidate_slot_});
+  all.push_back({tr("current"), 0, end, {prof::Meaning::Other}, true, candidate_slot_});
   return all;
 }
 

@@ -94,6 +94,7 @@ CurvePane::CurvePane(std::vector<Gauge> measures, QWidget* parent)
       plot_(new Plot(this)) {
   log_y_ = measure_ == Gauge::Loss;
   setBody(plot_);
+  legend()->installEventFilter(this);
   buildOptions();
   plot_->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(plot_, &QWidget::customContextMenuRequested, this, [this](QPoint at) {
@@ -172,7 +173,7 @@ void CurvePane::nameMeasure() {
   const bool driver = measure_ == Gauge::AllocatorCalls && !curves_.empty() &&
                       std::ranges::all_of(curves_, [](const CurveData& curve) { return curve.run() && !curve.run()->hasChoices(); });
   QString name = driver ? tr("Driver allocator calls") : shownTitle();
-  if (metrics.horizontalAdvance(name) > space) name = driver ? tr("Driver calls") : brief_title(measure_);
+  if (metrics.horizontalAdvance(name) > space) name = brief_title(measure_);
   measure_button_->setText(name);
   measure_button_->setFixedWidth(metrics.horizontalAdvance(name) + kArrow);
 }
@@ -290,6 +291,11 @@ void CurvePane::resizeEvent(QResizeEvent* event) {
   Pane::resizeEvent(event);
   nameMeasure();
   showCaption();
+}
+
+bool CurvePane::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == legend() && event->type() == QEvent::Resize) showValues();
+  return Pane::eventFilter(watched, event);
 }
 
 bool CurvePane::canUndoZoom() const { return plot_->canUndoZoom(); }
@@ -512,11 +518,18 @@ void CurvePane::refreshLegend() {
   if (items.size() > 2) std::ranges::stable_sort(items, {}, &LegendItem::slot);
   legend()->setItems(std::move(items));
   legend()->setToolTip(legendTip());
+  showValues();
+  nameMeasure();
+}
+
+// In the plot, if the title line is too short for them.
+void CurvePane::showValues() {
+  constexpr size_t kMostInARow = 3;
   std::vector<PlotValue> values;
-  if (cursorX() && cursor_values_ && !legend()->showsValues())
+  const bool shown = cursorX() ? cursor_values_ : legend()->items().size() <= kMostInARow;
+  if (shown && !legend()->showsValues())
     for (const LegendItem& item : legend()->items()) values.push_back({item.slot, item.value});
   plot_->setValues(std::move(values));
-  nameMeasure();
 }
 
 void CurvePane::refreshOverlay() {

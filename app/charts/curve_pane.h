@@ -43,6 +43,7 @@ class CurvePane : public Pane {
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;  // the legend was resized
 
  private:
   void buildOptions();
@@ -52,6 +53,7 @@ class CurvePane : public Pane {
   void drawTests(const MinMaxSeries& tests, const QCPScatterStyle& marks);
   void scaleAxes();
   void refreshLegend();
+  void showValues();
   void refreshOverlay();
   void showNote();
   void showCaption();

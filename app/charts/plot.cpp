@@ -288,8 +288,34 @@ void Plot::paintCaption(QPainter& painter) {
   painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, caption_);
 }
 
+// In a row at the right, where the fewest curves are.
+void Plot::paintLastValues(QPainter& painter) {
+  constexpr double kLine = 18, kBadge = 19, kApart = 8;
+  const QFont font = ui_font(11.5, 600);
+  const QRectF area(axisRect()->rect()), caption = captionBox();
+  double width = -kApart;
+  for (const PlotValue& value : values_) width += kBadge + number_width(font, value.text) + kApart;
+  if (width > area.width() - 8) return;
+  const auto cost = [&](const QRectF& box) { return crossings(box) + (box.intersects(caption) ? 100 : 0); };
+  QRectF best(area.right() - width - 4, area.bottom() - kLine - 2, width, kLine);
+  for (QRectF box = best; box.top() > area.top(); box.translate(0, -kLine / 2))
+    if (cost(box) < cost(best)) best = box;
+  if (cost(best) >= 100) return;
+  painter.fillRect(best, theme().base);
+  double x = best.left();
+  for (const PlotValue& value : values_) {
+    const double number = number_width(font, value.text);
+    draw_badge(painter, QRectF(x, best.top() + 1.5, 15, 15), value.slot);
+    painter.setFont(font);
+    painter.setPen(theme().text);
+    draw_number(painter, QRectF(x + kBadge, best.top(), number, kLine), Qt::AlignLeft | Qt::AlignVCenter, value.text);
+    x += kBadge + number + kApart;
+  }
+}
+
 void Plot::paintValues(QPainter& painter) {
-  if (values_.empty() || !cursor_ || !xAxis->range().contains(*cursor_)) return;
+  if (!cursor_ && !values_.empty()) return paintLastValues(painter);
+  if (values_.empty() || !xAxis->range().contains(*cursor_)) return;
   constexpr double kLine = 17, kPad = 5, kAside = 8;
   const QRectF area(axisRect()->rect());
   double width = 0;

@@ -33,7 +33,7 @@ class Plot : public QCustomPlot {
   explicit Plot(QWidget* parent = nullptr);
   void setCursor(std::optional<double> x);
   void setOverlay(std::vector<PlotDot> dots, std::vector<PlotMark> marks, std::vector<PlotNote> notes);
-  // Shows a card beside the cursor, or no card if empty.
+  // Shows a card beside the cursor, without a cursor a line where no curve is, or nothing if empty.
   void setValues(std::vector<PlotValue> values);
   const std::vector<PlotValue>& values() const { return values_; }
   const std::vector<PlotDot>& dots() const { return dots_; }
@@ -81,6 +81,7 @@ class Plot : public QCustomPlot {
   void paintMarks(QPainter& painter);
   void paintCaption(QPainter& painter);
   void paintValues(QPainter& painter);
+  void paintLastValues(QPainter& painter);
   int crossings(const QRectF& box) const;  // how much of the curves, dots and notes lies under the box
 
   std::optional<double> cursor_;

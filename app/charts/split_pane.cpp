@@ -163,7 +163,7 @@ void SplitPane::refresh() {
   const QString note = which.empty() ? unit : tr("%1 · median of %2").arg(unit, steps);
   const StepSplit* const only = runs_.size() == 1 ? &runs_[0]->split : nullptr;
   const QString of_rank = only && only->rank >= 0 ? tr(" · rank %1").arg(only->rank) : QString();
-  setTitle(merged_ ? tr("Step split") : tr("Step time split"), only ? note + only->left_out + of_rank : note,
+  setTitle(tr("Step time split"), only ? note + only->left_out + of_rank : note,
            only && only->short_launches ? tr("%1 in short launches").arg(note) : note);
   QStringList said;
   for (const auto& run : runs_)

@@ -442,7 +442,7 @@ std::string left_out_text(const StepSample& sample) {
   const int64_t lacking = which.first >= 0 ? which.last - which.first + 1 - which.count : 0;
   std::string text = left_out_text(sample.pauses);
   if (sample.pauses > 0 && lacking > 0)  // so that the count of steps and these add up
-    text = ", " + count_text(static_cast<double>(lacking)) + (static_cast<size_t>(lacking) <= sample.pauses ? " left out at pauses" : " left out (pauses and others)");
+    text = ", without " + count_text(static_cast<double>(lacking)) + (static_cast<size_t>(lacking) <= sample.pauses ? " at pauses" : " at pauses, tests and untraced parts");
   if (sample.longer_launch_us > 0) text += formatted(", from short launches ({:.1f} µs in long ones)", sample.longer_launch_us);
   return text;
 }

@@ -9,7 +9,6 @@
 #include "app/widgets/glossary.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/report_reader.h"
-#include "app/workspace/run_loss.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/step_breakdown.h"
@@ -62,7 +61,7 @@ QString gpu_rows(Row row_of, const prof::GpuFigures& gpu, std::optional<double> 
   if (gpu.activity.copies > 0) rows += row_of("overlap", fixed_text(gpu.activity.hidden_copies() * 100, 0) + " % of copies");
   if (gpu.delay.count > 0) {
     rows += row_of("launch delay, median", span_time(gpu.delay.median));
-    rows += row_of("launch delay, P99", span_time(gpu.delay.p99));
+    rows += row_of("99 % of the launches", QObject::tr("up to %1").arg(span_time(gpu.delay.p99)));
   }
   return rows;
 }
@@ -173,6 +172,7 @@ QString choice_rows(const Run& run) {
 
 }  // namespace
 
+// What the tool bar does not show of the run.
 QString step_details(const Run& run) {
   const StepSplit& split = run.split;
   if (split.steps == 0 || split.wall_us <= 0)
@@ -181,14 +181,11 @@ QString step_details(const Run& run) {
   QString of = QObject::tr("median of %1").arg(QString::fromStdString(split.which));
   if (const int rank = prof::rank_of_steps(run.trace); rank >= 0 && several_ranks(run.trace)) of += QObject::tr(" of rank %1").arg(rank);
   QString rows;
-  rows += wide_row(step_time_name(), step_time_text(run.stepUs()));
-  if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row("spread", QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
+  if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row(QObject::tr("90 % of the steps"), QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
   rows += gpu_rows(wide_row, split.gpu, split.busy);
   const bool fewer = split.gpu.activity.busy > 0 && split.gpu.of != split.which;
   if (fewer) rows += note_html(QObject::tr("overlap and launch delay: %1").arg(QString::fromStdString(split.gpu.of)));
   rows += tracing_row(run);
-  if (const LossFigure loss = loss_of(run); std::isfinite(loss.value)) rows += wide_row(text(long_name(loss)), significant_text(loss.value));
-  if (const double accuracy = run.testAccuracy(); std::isfinite(accuracy)) rows += wide_row(QObject::tr("test accuracy"), fixed_text(100 * accuracy, 2) + " %");
   return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-bottom:4px'>%2</div>").arg(theme().quiet.name(), of + split.left_out) + table(rows) +
          (run.hasChoices() && !run.lab ? choice_rows(run) : QString());
 }

@@ -208,8 +208,7 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
     if (bars[i + 1].text != "%") said.add(kTime, when + " bar of the split", printed(bars[i].text, bars[i + 1].text.isEmpty() ? "?" : bars[i + 1].text));
   said.add(kTime, when + " lane header", after(lane_numbers(run), "step time"));
   const QString details = without_tags(window.findChild<DetailsPanel*>()->html());
-  said.add(kTime, when + " details", after(details, "step time"));
-  add_spread(details, when + " details", said, "spread");
+  add_spread(details, when + " details", said, "90 % of the steps");
   said.add(kCost, when + " details", after(details, QString::fromUtf8("tracing costs≥")));
 }
 

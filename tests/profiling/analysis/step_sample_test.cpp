@@ -61,7 +61,7 @@ TEST(StepSample, AStepThatContainsAPauseIsLeftOut) {
   EXPECT_EQ(sample.step_us.size(), 199u - 3u);
   EXPECT_NEAR(sample.mean_step_us(), 4003, 1);
   EXPECT_EQ(which_steps(sample.which), "196 of steps 0–198") << "the last one is open";
-  EXPECT_EQ(left_out_text(sample), ", 3 left out at pauses") << "the steps add up";
+  EXPECT_EQ(left_out_text(sample), ", without 3 at pauses") << "the steps add up";
   EXPECT_EQ(which_steps(sample.row_steps), "steps 151–198");
   int64_t counted = sample.all.end - sample.all.begin;
   for (const TimeRange& gap : sample.left_out) counted -= gap.length();

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "app/text/units.h"
+#include "app/workspace/run_loss.h"
 #include "app/workspace/run_library.h"
 
 namespace ws::app {
@@ -25,6 +26,12 @@ const std::map<std::string, RunSpec>& preset_specs() {
 
 QString shown(double value, int decimals) {
   return std::isnan(value) ? QStringLiteral("–") : fixed_text(value, decimals);
+}
+
+// "0.417", "training 2.16"
+QString loss_text(const LossFigure& loss) {
+  if (!std::isfinite(loss.value)) return QStringLiteral("–");
+  return loss.of_test() ? significant_text(loss.value) : QObject::tr("training %1").arg(significant_text(loss.value));
 }
 
 }  // namespace
@@ -100,7 +107,7 @@ QString LibraryModel::text(const Run& run, int column) const {
     case Status:
       return status_text(run);
     case Loss:
-      return std::isnan(run.testLoss()) ? QStringLiteral("–") : significant_text(run.testLoss());
+      return loss_text(loss_of(run));
     case Accuracy:
       return shown(100 * run.testAccuracy(), 2);
     case StepTime:
@@ -125,7 +132,7 @@ QVariant LibraryModel::number(const Run& run, int column) const {
     case Tick:
       return run.slot < 0 ? INT_MAX : run.slot;
     case Loss:
-      return run.testLoss();
+      return loss_of(run).value;
     case Accuracy:
       return 100 * run.testAccuracy();
     case StepTime:
@@ -173,14 +180,14 @@ QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int 
   if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole)
     return int((section >= Loss && section <= Calls ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Loss)
-    return tr("Loss of the last test");
+    return tr("Of the last test; of a run without a test, of its training");
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == StepTime)
     return step_time_tip(NAN, NAN);
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Calls)
     return tr("Calls of cudaMalloc, cudaFree and similar per step");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
-                           tr("Test loss"), tr("Test accuracy, %"), tr("Step time"), tr("Peak memory"), tr("Allocator calls"),
+                           tr("Loss"), tr("Test accuracy, %"), tr("Step time"), tr("Peak memory"), tr("Allocator calls"),
                            tr("Tags"), tr("Device"),  tr("Date")};
   return names[section];
 }

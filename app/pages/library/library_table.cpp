@@ -52,7 +52,7 @@ LibraryTable::LibraryTable(LibraryFilter* runs, QWidget* parent) : QTableView(pa
   setSortingEnabled(true);
   sortByColumn(LibraryModel::Date, Qt::DescendingOrder);
   setContextMenuPolicy(Qt::CustomContextMenu);
-  const int widths[] = {54, kNameWidth, 84, kChangesWidth, 84, 84, 130, 92, 104, 112, 88, 112, 132};
+  const int widths[] = {54, kNameWidth, 84, kChangesWidth, 84, 108, 130, 92, 104, 112, 88, 112, 132};
   for (int i = 0; i < LibraryModel::kColumns; ++i) setColumnWidth(i, widths[i]);
   horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(horizontalHeader(), &QWidget::customContextMenuRequested, this, &LibraryTable::columnMenu);

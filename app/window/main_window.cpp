@@ -67,6 +67,8 @@ MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
   workspace_.library()->refresh();
   showRuns();
   checkTemporaryFolder();
+  pages_->setFocusPolicy(Qt::ClickFocus);
+  pages_->setFocus();  // else the first Space would press Train
 }
 
 MainWindow::~MainWindow() { workspace_.session()->stopAndWait(10'000); }
@@ -226,7 +228,6 @@ void MainWindow::connectBar() {
 void MainWindow::connectStart() {
   connect(start_, &StartPage::start, lessons_, &LessonRunner::start);
   connect(start_, &StartPage::openFile, this, &MainWindow::chooseFile);
-  connect(start_, &StartPage::commands, this, &MainWindow::showKeys);
   connect(start_, &StartPage::recordWanted, programs_, &ProgramActions::askForProgram);
   connect(start_, &StartPage::connectWanted, machines_, [this] { machines_->askForMachine(); });
   connect(start_, &StartPage::ownData, this, [this] {

@@ -15,37 +15,23 @@
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
-#include "app/window/status_line.h"
 
 namespace ws::app {
 namespace {
 
 constexpr int kCardShare = 100;  // of the row, beside 1 for the space at its end
 
-// A key, drawn as on the status line.
-class KeyHint : public QWidget {
- public:
-  KeyHint(const QString& keys, QWidget* parent) : QWidget(parent), keys_(keys) {
-    setFixedSize(static_cast<int>(key_width(keys)) + 2, 20);
-  }
-
- protected:
-  void paintEvent(QPaintEvent*) override {
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    double x = 0;
-    draw_key(painter, x, height() / 2.0, keys_);
-  }
-
- private:
-  QString keys_;
-};
-
 void clear(QLayout* layout) {
   while (QLayoutItem* item = layout->takeAt(0)) {
     delete item->widget();
     delete item;
   }
+}
+
+QLabel* heading(const QString& text, QWidget* parent) {
+  auto* made = new QLabel(text, parent);
+  made->setFont(ui_font(12.5, 600));
+  return made;
 }
 
 }  // namespace
@@ -119,7 +105,7 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   outer->addWidget(scroll);
   for (QWidget* clear_ground : {scroll->viewport(), inside}) clear_ground->setAutoFillBackground(false);
   auto* column = new QVBoxLayout(inside);
-  column->setContentsMargins(24, 18, 24, 16);
+  column->setContentsMargins(24, 12, 24, 6);
   column->setSpacing(6);
   auto* headline = new QLabel(tr("Change one thing. See what it costs."), inside);
   headline->setFont(ui_font(21, 600));
@@ -128,35 +114,22 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   sentence_->setMaximumWidth(860);
   column->addWidget(headline);
   column->addWidget(sentence_);
-  column->addSpacing(10);
+  column->addSpacing(6);
+  column->addLayout(buildOwn(inside));
+  column->addSpacing(8);
+  column->addWidget(heading(tr("Or with a lesson"), inside));
   row_ = new QHBoxLayout;
   row_->setSpacing(10);
   column->addLayout(row_);
-  column->addSpacing(10);
-  auto* below = new QHBoxLayout;
-  below->setSpacing(60);
-  below->addWidget(buildElsewhere());
-  below->addWidget(buildMachine());
-  below->addStretch(1);
-  column->addLayout(below);
-  column->addStretch(1);
-  setDevice(nullptr);
-}
-
-QWidget* StartPage::buildMachine() {
-  auto* box = new QWidget(this);
-  auto* column = new QVBoxLayout(box);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(8);
-  auto* title = new QLabel(tr("This machine"), box);
-  title->setFont(ui_font(12.5, 600));
+  column->addSpacing(8);
+  column->addWidget(heading(tr("This machine"), inside));
   facts_ = new QGridLayout;
   facts_->setHorizontalSpacing(8);
-  facts_->setVerticalSpacing(8);
-  column->addWidget(title);
+  facts_->setVerticalSpacing(4);
+  for (const int label : {1, 3}) facts_->setColumnStretch(label, 1);
   column->addLayout(facts_);
   column->addStretch(1);
-  return box;
+  setDevice(nullptr);
 }
 
 void StartPage::addFact(QGridLayout* grid, int line, bool good, const QString& what, const QString& state) {
@@ -164,9 +137,9 @@ void StartPage::addFact(QGridLayout* grid, int line, bool good, const QString& w
   auto* label = new QLabel(
       QString("<b style='font-weight:600'>%1</b>&nbsp; %2").arg(what.toHtmlEscaped(), state.toHtmlEscaped()), this);
   label->setWordWrap(true);
-  label->setMinimumWidth(330);
-  grid->addWidget(mark, line, 0, Qt::AlignTop);
-  grid->addWidget(label, line, 1);
+  const int column = line % 2 * 2;  // two facts a row
+  grid->addWidget(mark, line / 2, column, Qt::AlignTop);
+  grid->addWidget(label, line / 2, column + 1);
 }
 
 void StartPage::showLessons(bool cuda) {
@@ -186,7 +159,7 @@ void StartPage::setDevice(const DeviceInfo* device) {
   const bool cuda = device && device->cuda;
   showLessons(cuda);
   sentence_->setWords(tr("Warpsight trains a small network on %1 and shows the loss, every [kernel] and every [allocation] "
-                         "as they happen. Each start below makes two or more runs and lays them over each other. It "
+                         "as they happen. Each lesson makes two or more runs and lays them over each other. It "
                         "records your own PyTorch and CUDA programs in the same way.")
                          .arg(cuda || !device ? tr("this GPU") : tr("this CPU")));
   clear(facts_);
@@ -208,37 +181,23 @@ void StartPage::setDevice(const DeviceInfo* device) {
   addFact(facts_, 3, true, tr("Data"), tr("MNIST and Iris are included"));
 }
 
-QWidget* StartPage::buildElsewhere() {
-  auto* box = new QWidget(this);
-  auto* grid = new QGridLayout(box);
-  grid->setContentsMargins(0, 0, 0, 0);
-  grid->setVerticalSpacing(0);
-  grid->setHorizontalSpacing(20);
-  auto* title = new QLabel(tr("Or begin with your own"), box);
-  title->setFont(ui_font(12.5, 600));
-  grid->addWidget(title, 0, 0);
-  grid->setRowMinimumHeight(1, 6);
-  const auto add = [&](const QString& text, const QString& what, const QString& keys, void (StartPage::*signal)()) {
-    const int line = grid->rowCount();
-    auto* link = new QPushButton(text, box);
-    link->setProperty("link", true);
-    connect(link, &QPushButton::clicked, this, signal);
-    grid->addWidget(link, line, 0, Qt::AlignLeft);
-    if (!keys.isEmpty()) grid->addWidget(new KeyHint(keys, box), line, 1, Qt::AlignRight);
-    if (what.isEmpty()) return;
-    auto* explanation = new QLabel(what, box);
-    explanation->setFont(ui_font(11));
-    explanation->setForegroundRole(QPalette::PlaceholderText);
-    explanation->setContentsMargins(0, 0, 0, 5);
-    grid->addWidget(explanation, line + 1, 0, 1, 2);
+QLayout* StartPage::buildOwn(QWidget* inside) {
+  auto* row = new QHBoxLayout;
+  row->setSpacing(8);
+  row->addWidget(heading(tr("Begin with your own"), inside));
+  row->addSpacing(6);
+  const auto add = [&](const QString& text, const QString& tip, void (StartPage::*signal)()) {
+    auto* button = new QPushButton(text, inside);
+    button->setToolTip(tip);
+    connect(button, &QPushButton::clicked, this, signal);
+    row->addWidget(button);
   };
-  add(tr("Record a CUDA or Python program…"), tr("PyTorch on one GPU or many: torchrun, mpirun, srun"), {}, &StartPage::recordWanted);
-  add(tr("Connect to another machine…"), tr("over ssh: record and train there, watch here"), {}, &StartPage::connectWanted);
-  add(tr("Open a run file…"), tr("Kineto, Perfetto and Nsight Systems too; several ranks at once"), "Ctrl O", &StartPage::openFile);
-  add(tr("Your own data: CSV or IDX…"), {}, {}, &StartPage::ownData);
-  add(tr("Keyboard shortcuts"), {}, "?", &StartPage::commands);
-  grid->setRowStretch(grid->rowCount(), 1);
-  return box;
+  add(tr("Record a program…"), tr("A CUDA or Python program: PyTorch on one GPU or many, with torchrun, mpirun or srun"), &StartPage::recordWanted);
+  add(tr("Open a run file…"), tr("Also of Kineto, Perfetto and Nsight Systems, and several ranks at once (Ctrl+O)"), &StartPage::openFile);
+  add(tr("Connect to a machine…"), tr("Over ssh: record and train there, watch here"), &StartPage::connectWanted);
+  add(tr("Your own data…"), tr("A CSV or IDX file to train on"), &StartPage::ownData);
+  row->addStretch(1);
+  return row;
 }
 
 void StartPage::paintEvent(QPaintEvent*) {

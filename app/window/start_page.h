@@ -9,6 +9,7 @@
 
 class QGridLayout;
 class QHBoxLayout;
+class QLayout;
 class QPushButton;
 class QRadioButton;
 
@@ -58,14 +59,12 @@ class StartPage : public QWidget {
   void ownData();
   void recordWanted();   // another program
   void connectWanted();  // to another machine
-  void commands();
 
  protected:
   void paintEvent(QPaintEvent*) override;
 
  private:
-  QWidget* buildMachine();
-  QWidget* buildElsewhere();
+  QLayout* buildOwn(QWidget* inside);
   void showLessons(bool cuda);
   void addFact(QGridLayout* grid, int line, bool good, const QString& what, const QString& state);
 

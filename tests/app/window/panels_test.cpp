@@ -76,7 +76,9 @@ class PanelsTest : public QObject {
   void planShowsTheBudgetBeforeATraining();
   void planAndTimelineSelectEachOther();
   void tagsFollowTheNewestRegistration();
-  void blocksOfLayersFoldInEveryView();
+  void anArrowInTheTimelineFoldsABlockInEveryView();
+  void aHeadingInThePlanOpensABlock();
+  void kernelsFoldABlockAndMemoryOpensIt();
   void partsOfAResidentKernelAreTimesOfThePlan();
   void detailsOfSpanOpBufferAndRange();
   void detailsEscapeNames();
@@ -209,64 +211,79 @@ QStringList named(const TimelinePane& pane, const QString& title) {
   return all;
 }
 
-}  // namespace
-
-// One choice for a run: folded in the timeline, a block is folded in the Plan, in Kernels and in Memory, and opens again.
-void PanelsTest::blocksOfLayersFoldInEveryView() {
-  const auto run = run_of_two_blocks();
+// The views of a run of two blocks. One choice for the run folds a block in each of them.
+struct FoldedViews {
+  std::unique_ptr<Run> run = run_of_two_blocks();
   Focus focus;
   TimeCursor cursor;
-  PlanPanel plan(&focus);
-  KernelsPanel kernels(&focus);
-  MemoryMapPanel memory(&focus);
-  TimelinePane pane(&cursor, &focus);
-  for (QWidget* view : {static_cast<QWidget*>(&plan), static_cast<QWidget*>(&kernels), static_cast<QWidget*>(&memory), static_cast<QWidget*>(&pane)})
-    view->resize(1240, 700), view->show();
-  plan.setRun(run.get()), kernels.setRun(run.get()), memory.setRun(run.get()), pane.setRuns({run.get()});
-  kernels.groupBy(prof::GroupBy::Layer);
-  const int ops = plan.model()->rowCount();
-  const auto keys = [&] {
+  PlanPanel plan{&focus};
+  KernelsPanel kernels{&focus};
+  MemoryMapPanel memory{&focus};
+  TimelinePane pane{&cursor, &focus};
+  int ops = 0;
+
+  FoldedViews() {
+    for (QWidget* view : {static_cast<QWidget*>(&plan), static_cast<QWidget*>(&kernels), static_cast<QWidget*>(&memory), static_cast<QWidget*>(&pane)})
+      view->resize(1240, 700), view->show();
+    plan.setRun(run.get()), kernels.setRun(run.get()), memory.setRun(run.get()), pane.setRuns({run.get()});
+    kernels.groupBy(prof::GroupBy::Layer);
+    ops = plan.model()->rowCount();
+  }
+  QStringList keys() const {
     QStringList all;
     for (const prof::KernelRow& row : kernels.rows()) all << QString::fromStdString(row.key);
     return all;
-  };
-  const auto layers = [&] {
+  }
+  QStringList layers() const {
     QStringList all;
     for (const MapLayer& layer : memory.view()->map().layers) all << layer.name;
     return all;
-  };
-  QVERIFY(keys().contains("attn3") && !keys().contains("block 1"));
-  QVERIFY(named(pane, "layer").contains("attn3"));
-  QVERIFY2(layers().contains("block 1") && !layers().contains("attn3"), "Memory folds blocks at first");
+  }
+};
 
-  // The arrow at the left of a block in the timeline.
-  cursor.setRange(1'000'000, 1'400'000);
-  TimelineView& view = *pane.view();
-  const auto& lanes = pane.model()->lanes();
+}  // namespace
+
+void PanelsTest::anArrowInTheTimelineFoldsABlockInEveryView() {
+  FoldedViews shown;
+  QVERIFY(shown.keys().contains("attn3") && !shown.keys().contains("block 1"));
+  QVERIFY(named(shown.pane, "layer").contains("attn3"));
+  QVERIFY2(shown.layers().contains("block 1") && !shown.layers().contains("attn3"), "Memory folds blocks at first");
+  shown.cursor.setRange(1'000'000, 1'400'000);
+  TimelineView& view = *shown.pane.view();
+  const auto& lanes = shown.pane.model()->lanes();
   const auto blocks = std::ranges::find(lanes, QString("block"), &Lane::title);
   QVERIFY(blocks != lanes.end());
-  const LayerBlock first = layer_blocks(pane.model()->traceOf(*blocks), blocks->tracks, {0, 4'000'000}, blocks->grouping, 1000).front();
+  const LayerBlock first = layer_blocks(shown.pane.model()->traceOf(*blocks), blocks->tracks, {0, 4'000'000}, blocks->grouping, 1000).front();
   QCOMPARE(first.name, std::string("block 1"));
   const TimelineGeometry& geometry = view.timelineGeometry();
-  const QPoint arrow(static_cast<int>(geometry.scale().x(first.start - pane.model()->offset(0))) + 8, geometry.laneY(*blocks) + blocks->height / 2);
+  const QPoint arrow(static_cast<int>(geometry.scale().x(first.start - shown.pane.model()->offset(0))) + 8, geometry.laneY(*blocks) + blocks->height / 2);
   QTest::mouseClick(&view, Qt::LeftButton, {}, arrow);
-  QVERIFY(run->folded("block 1") && !run->folded("block 2"));
-  QVERIFY(named(pane, "layer").contains("block 1") && !named(pane, "layer").contains("attn3"));
-  QVERIFY(named(pane, "layer").contains("attn8") || named(pane, "layer").filter("attn").size() > 0);
-  QVERIFY(keys().contains("block 1") && !keys().contains("attn3"));
-  QVERIFY(plan.model()->rowCount() < ops);
-  QVERIFY(layers().contains("block 1"));
+  QVERIFY(shown.run->folded("block 1") && !shown.run->folded("block 2"));
+  QVERIFY(named(shown.pane, "layer").contains("block 1") && !named(shown.pane, "layer").contains("attn3"));
+  QVERIFY(named(shown.pane, "layer").contains("attn8") || named(shown.pane, "layer").filter("attn").size() > 0);
+  QVERIFY(shown.keys().contains("block 1") && !shown.keys().contains("attn3"));
+  QVERIFY(shown.plan.model()->rowCount() < shown.ops);
+  QVERIFY(shown.layers().contains("block 1"));
+}
 
-  // The heading in the Plan opens it.
+void PanelsTest::aHeadingInThePlanOpensABlock() {
+  FoldedViews shown;
+  shown.run->setFolded("block 1", true);
+  QTRY_VERIFY(shown.plan.model()->rowCount() < shown.ops);
   int heading = 0;
-  while (heading < plan.model()->rowCount() && plan.blockAt(heading) != "block 1") ++heading;
-  QVERIFY(plan.model()->table().rows[static_cast<size_t>(heading)].cells[0].text.starts_with("▸ forward · block 1: "));
-  QTest::mouseClick(plan.table()->viewport(), Qt::LeftButton, {}, plan.table()->visualRect(plan.model()->index(heading, 0)).center());
-  QVERIFY(!run->folded("block 1"));
-  QCOMPARE(plan.model()->rowCount(), ops);
-  QVERIFY2(layers().contains("attn3") && layers().contains("block 2"), "a choice of the user counts for Memory, too");
+  while (heading < shown.plan.model()->rowCount() && shown.plan.blockAt(heading) != "block 1") ++heading;
+  QVERIFY(shown.plan.model()->table().rows[static_cast<size_t>(heading)].cells[0].text.starts_with("▸ forward · block 1: "));
+  QTest::mouseClick(shown.plan.table()->viewport(), Qt::LeftButton, {}, shown.plan.table()->visualRect(shown.plan.model()->index(heading, 0)).center());
+  QVERIFY(!shown.run->folded("block 1"));
+  QCOMPARE(shown.plan.model()->rowCount(), shown.ops);
+  QVERIFY2(shown.layers().contains("attn3") && shown.layers().contains("block 2"), "a choice of the user counts for Memory, too");
+}
 
-  // The arrow of a layer's row in Kernels folds its block, and a click on the strip in Memory opens it.
+// The arrow of a layer's row in Kernels folds its block, and a click on the strip in Memory opens it.
+void PanelsTest::kernelsFoldABlockAndMemoryOpensIt() {
+  FoldedViews shown;
+  KernelsPanel& kernels = shown.kernels;
+  shown.run->setFolded("block 1", false);
   const QAbstractItemModel& rows = *kernels.table()->model();
   int of_layer = 0;
   while (of_layer < rows.rowCount() && rows.index(of_layer, 0).data().toString() != "▾ block 1 · attn3") ++of_layer;
@@ -274,18 +291,19 @@ void PanelsTest::blocksOfLayersFoldInEveryView() {
   kernels.table()->scrollTo(rows.index(of_layer, 0));
   const QRect cell = kernels.table()->visualRect(rows.index(of_layer, 0));
   QTest::mouseClick(kernels.table()->viewport(), Qt::LeftButton, {}, {cell.left() + 60, cell.center().y()});
-  QVERIFY2(!run->folded("block 1"), "only the arrow folds");
+  QVERIFY2(!shown.run->folded("block 1"), "only the arrow folds");
   QTest::mouseClick(kernels.table()->viewport(), Qt::LeftButton, {}, {cell.left() + 10, cell.center().y()});
-  QVERIFY(run->folded("block 1") && keys().contains("block 1"));
+  QVERIFY(shown.run->folded("block 1") && shown.keys().contains("block 1"));
   const double sum = std::accumulate(kernels.rows().begin(), kernels.rows().end(), 0.0, [](double all, const auto& row) { return all + row.share; });
   QVERIFY(std::abs(sum - 1) < 1e-9);
-  const MemoryMap& map = memory.view()->map();
+  MemoryMapView* memory = shown.memory.view();
+  const MemoryMap& map = memory->map();
   const auto strip = std::ranges::find(map.layers, QString("block 1"), &MapLayer::name);
   constexpr int kLeft = 54, kRight = 14, kStripFromBelow = 12, kPlaced = 300;
-  QTRY_VERIFY(memory.view()->height() > kPlaced);
-  const double middle = (strip->x0 + strip->x1) / 2 / map.x_end * (memory.view()->width() - kLeft - kRight) + kLeft;
-  QTest::mouseClick(memory.view(), Qt::LeftButton, {}, {static_cast<int>(middle), memory.view()->height() - kStripFromBelow});
-  QVERIFY(!run->folded("block 1") && layers().contains("attn3"));
+  QTRY_VERIFY(memory->height() > kPlaced);
+  const double middle = (strip->x0 + strip->x1) / 2 / map.x_end * (memory->width() - kLeft - kRight) + kLeft;
+  QTest::mouseClick(memory, Qt::LeftButton, {}, {static_cast<int>(middle), memory->height() - kStripFromBelow});
+  QVERIFY(!shown.run->folded("block 1") && shown.layers().contains("attn3"));
 }
 
 // The parts of a resident kernel count for the plan's ops: by phase and layer, a gradient that is never stored for the

@@ -158,12 +158,11 @@ std::string causes_text(const prof::RunData& run) {
     if (!change.empty()) text += indented("Try:" + change);
     if (const std::string place = app::line_of(insight, run.trace); !place.empty() && (insight.headline + insight.why).find(place) == std::string::npos)
       text += indented("Seen at " + place + ".");
-    if (const std::string relation = app::relation_sentence(insight); !relation.empty()) text += indented(relation);
     if (insight.saves_us.known()) text += indented("Predicted by: whatif \"" + insight.edits + "\"");
   }
   if (text.empty()) return "\nNothing stands out.\n";
-  const std::string note = app::predictions_note(all.found);
-  return note.empty() ? text : text + "\n" + wrapped(note, 0, 0) + "\n";
+  const std::string note = app::predictions_note(all.found).text();
+  return note.empty() ? text : text + "\n" + wrapped(note, 0, 0);
 }
 
 prof::CountedSteps counted_steps(const prof::RunData& run) { return prof::counted_steps(prof::StepsOfRun::of(run).sample()); }

@@ -13,17 +13,10 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kShownRows = 14, kNameLetters = 60;
-constexpr const char* kOfRank = "The work is of a step of the rank that has most of it.\n";
+constexpr const char* kOfRank = "Own time is of a step of the rank that has most of it.\n";
 
 std::string of_steps(const StepRange& which, bool whole_trace) {
   return whole_trace ? "the whole trace, as no steps were found" : "the mean of " + which_steps(which);
-}
-
-std::string change_text(const WhatIf& result) {
-  const double before = result.measured_us.value, after = result.predicted_us.value;
-  if (!(after > 0) || !(before > 0)) return {};
-  const double percent_less = 100 * (before - after) / before;
-  return fixed(std::abs(percent_less), 1) + " % " + (percent_less >= 0 ? "less" : "more") + " time a step, " + fixed(before / after, 2) + "×";
 }
 
 std::string path_text(const std::string& title, const std::vector<PathShare>& path) {
@@ -34,19 +27,12 @@ std::string path_text(const std::string& title, const std::vector<PathShare>& pa
   return text;
 }
 
-std::string of_rank(int rank) { return rank < 0 ? std::string() : ", rank " + std::to_string(rank); }
-
 std::string rows_text(const std::string& title, const std::vector<HelpRow>& rows) {
   if (rows.empty()) return {};
-  std::string text = "\n" + title + "\nsaved if free µs   1 µs less saves     work µs  kind    what\n";
-  const std::span shown(rows.data(), std::min(kShownRows, rows.size()));
-  for (const HelpRow& row : shown)
-    text += formatted("{:>16.2f} {:>17.2f} {:>11}  {:<7} {}{}\n", row.gain_us, row.slope(), row.only_waits() ? "–" : fixed(row.now_us, 2), group_kind_name(row.kind), shortened(row.name, kNameLetters), of_rank(row.rank));
-  text += std::string(kUpperLimit) + "\n";
-  if (std::ranges::any_of(shown, &HelpRow::saves_more_than_work)) text += std::string(kSavesMore) + "\n";
-  if (std::ranges::any_of(shown, &HelpRow::only_waits)) text += std::string(kOnlyWaits) + "\n";
-  if (shown[0].rank >= 0) text += kOfRank;
-  return text;
+  std::string text = "\n" + title + "\na step saves µs  kind    what\n";
+  for (const HelpRow& row : std::span(rows.data(), std::min(kShownRows, rows.size())))
+    text += formatted("{:>15.2f}  {:<7} {}{}\n", row.gain_us, group_kind_name(row.kind), shortened(row.name, kNameLetters), of_rank(row.rank));
+  return text + kNotTheSplit + "\n";
 }
 
 std::string edits_text(const WhatIf& result) {
@@ -88,16 +74,26 @@ std::string dumped(const nlohmann::ordered_json& json) { return json.dump(2, ' '
 
 }  // namespace
 
+std::string of_rank(int rank) { return rank < 0 ? std::string() : ", rank " + std::to_string(rank); }
+
 std::string interval_text(const Interval& us) {
   const double unit = us.value >= 1000 ? 1e3 : 1;
   const int decimals = unit > 1 || us.value < 10 ? 2 : 1;
   return fixed(us.value / unit, decimals) + (us.half_width > 0 ? " ± " + fixed(us.half_width / unit, decimals) : "") + (unit > 1 ? " ms" : " µs");
 }
 
+std::string step_text(const WhatIf& result) {
+  const double before = result.measured_us.value, after = result.predicted_us.value;
+  const std::string now = interval_text(result.measured_us);
+  if (result.edits.empty()) return "A step takes " + now + ".";
+  std::string change;
+  if (after > 0 && before > 0) change = ": " + fixed(std::max(before / after, after / before), 2) + (after > before ? "× slower" : "× faster");
+  return "A step would take " + interval_text(result.predicted_us) + " instead of " + now + change + ".";
+}
+
 std::string to_text(const WhatIf& result, const std::string& advice) {
-  std::string text = "measured     " + interval_text(result.measured_us) + " a step, median; replayed: " + of_steps(result.which, result.whole_trace) +
-                     formatted(", {:.2f} % off\n", 100 * result.replay_error);
-  if (!result.edits.empty()) text += "predicted    " + interval_text(result.predicted_us) + " per step: " + change_text(result) + "\n" + edits_text(result);
+  std::string text = step_text(result) + "\nThe median step. The replay is of " + of_steps(result.which, result.whole_trace) + formatted(", {:.2f} % off.\n", 100 * result.replay_error);
+  if (!result.edits.empty()) text += edits_text(result);
   text += advice;
   text += path_text("of the critical path of a measured step, through all ranks: the work and waits that decide how long it takes", result.path);
   if (!result.edits.empty()) text += path_text("of the critical path of a predicted step", result.path_after);
@@ -123,12 +119,12 @@ std::string to_text(const CriticalReport& report) {
   size_t shown = 0;
   for (const auto& row : report.rows) {
     if (!before || before->kind != row.kind) {
-      text += formatted("\n on the path µs   of a step %     work µs    slack µs  {}\n", kHeads[static_cast<size_t>(row.kind)]);
+      text += formatted("\n on the path µs   of a step %  own time µs    slack µs  {}\n", kHeads[static_cast<size_t>(row.kind)]);
       shown = 0;
     }
     before = &row;
     if (++shown > 2 * kShownRows) continue;
-    text += formatted("{:>15.3f} {:>15.2f} {:>11.3f} {:>11}  {}\n", row.path_us, report.step_us.value > 0 ? 100 * row.path_us / report.step_us.value : 0, row.now_us, fixed(row.slack_us, 2), shortened(row.name, kNameLetters) + of_rank(row.rank));
+    text += formatted("{:>15.3f} {:>15.2f} {:>12.3f} {:>11}  {}\n", row.path_us, report.step_us.value > 0 ? 100 * row.path_us / report.step_us.value : 0, row.now_us, fixed(row.slack_us, 2), shortened(row.name, kNameLetters) + of_rank(row.rank));
   }
   if (before && before->rank >= 0) text += std::string("\n") + kOfRank;
   return text + doubts_text(report.unexplained_us, report.least_explained, report.warnings);

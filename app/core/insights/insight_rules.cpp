@@ -102,8 +102,7 @@ Found unfused_chains(const RunFacts& f) {
   if (gain < kWorthSaying * f.step_us) return {};
   Insight insight{"unfused chains",
                   plain(before) + " ops per step, but " + plain(after) + " are enough",
-                  "Bias, activation, loss and update each read and write memory. Fusion makes one kernel of each: " + percent(gone, 0) +
-                      " of the ops go, and of their kernels, launch gaps and waits.",
+                  "Bias, activation, loss and update each read and write memory. Fusion makes one kernel of each, so " + percent(gone, 0) + " of the ops go.",
                   {{"exec.fusion", "pointwise"}},
                   f.step_us - gain,
                   Meaning::Pointwise};
@@ -119,12 +118,12 @@ Found scores_in_memory(const RunFacts& f) {
   for (const Op& op : plan.ops)
     if (op.kind == OpKind::CausalSoftmax) scores += plan.buffer(op.in[0]).bytes() + plan.buffer(op.out[0]).bytes();
   if (static_cast<double>(scores) < kWorthSaying * static_cast<double>(live_lower_bound(plan))) return {};
-  return offer(f, {"scores in memory",
+  return offer(f, without_saving("saves memory, not time", {"scores in memory",
                    "the scores of attention and their shares take " + bytes_text(static_cast<double>(scores)) + " in the forward phase of a step",
                    "One number for each pair of characters, head and row. One kernel keeps the scores on the chip and computes them again for the gradient.",
                    {{"exec.attention", "fused"}},
                    0,
-                   Meaning::Matrix});
+                   Meaning::Matrix}));
 }
 
 Found turned_pictures(const RunFacts& f) {
@@ -137,13 +136,13 @@ Found turned_pictures(const RunFacts& f) {
     if (op.kind == OpKind::Transpose) turned += moved, ++ops;
   }
   if (ops == 0 || static_cast<double>(turned) < kWorthSaying * static_cast<double>(all)) return {};
-  return offer(f, {"turned pictures",
+  return offer(f, without_saving("saving depends on the new kernels", {"turned pictures",
                    std::to_string(ops) + " ops of a step turn pictures between nchw and nhwc: " +
                        percent(static_cast<double>(turned) / static_cast<double>(all), 0) + " of the bytes",
                    "Convolutions and norms read the channels of a pixel side by side. With nhwc no op turns a picture.",
                    {{"exec.layout", "nhwc"}},
                    0,
-                   Meaning::Pointwise});
+                   Meaning::Pointwise}));
 }
 
 Found pageable_copies(const RunFacts& f) {
@@ -166,7 +165,7 @@ Found tiny_batch(const RunFacts& f) {
   if (f.kernel_us() > 0.6 * f.step_us || f.classes == 0) return {};
   const std::string bigger = std::to_string(f.spec.train.batch * 4);
   const double longest = f.step_us + 3 * f.kernel_us();  // upper limit: every kernel takes four times as long; few do
-  return offer(f, {"tiny batch",
+  return offer(f, without_saving("more samples per second, not a shorter step", {"tiny batch",
                    "kernels fill only " + percent(f.kernel_us() / f.step_us, 0) + " of a step of " +
                        std::to_string(f.spec.train.batch) + " rows",
                    "A step of " + bigger + " rows takes " + time_text(longest) + " at the most, so at least " +
@@ -174,7 +173,7 @@ Found tiny_batch(const RunFacts& f) {
                        " times the samples per second; raise the rate with it and watch the accuracy.",
                    {{"train.batch", bigger}},
                    0,
-                   Meaning::Idle});
+                   Meaning::Idle}));
 }
 
 Found memory_peak(const RunFacts& f) {
@@ -182,13 +181,13 @@ Found memory_peak(const RunFacts& f) {
   const Plan packed = place_memory(fuse(f.plan->before, f.spec.exec.fusion), Allocator::Arena);
   const auto wanted = static_cast<double>(packed.arena_bytes), used = static_cast<double>(f.peak_bytes);
   if (used < 1.25 * wanted || used < 64 << 20) return {};
-  return offer(f, {"memory peak",
+  return offer(f, without_saving("saves memory, not time", {"memory peak",
                    bytes_text(used) + " at the peak, but " + bytes_text(wanted) + " is enough",
                    "Buffers that are never alive together can share an address. The arena plans that from their "
                    "lifetimes.",
                    {{"exec.allocator", "arena"}},
                    f.part(Meaning::Allocation) > 0 ? f.step_us - f.part(Meaning::Allocation) : 0,
-                   Meaning::Allocation});
+                   Meaning::Allocation}));
 }
 
 // The bars show the step, so its share stands there too.
@@ -278,6 +277,7 @@ Found exposed_communication(const RunFacts& f) {
   } else {
     insight.why = "The gradients are averaged when the backward phase has ended. With overlap, those of a layer are averaged while the backward phase of earlier layers runs.";
     insight.change = {{"exec.comm", "overlap"}};
+    insight.no_saving = "saving depends on the links";
   }
   return offer(f, std::move(insight));
 }
@@ -286,15 +286,15 @@ Found bad_first_weights(const RunFacts& f) {
   if (f.classes < 2 || f.spec.model.kind != ModelKind::Mlp || (f.spec.model.hidden.empty() && f.spec.model.layers.empty())) return {};
   const double blind = std::log(static_cast<double>(f.classes));
   if (f.spec.model.init == Init::Zeros && f.last_loss > 0.9 * blind)
-    return offer(f, {"zero weights",
+    return offer(f, without_saving("about the loss, not the time", {"zero weights",
                      "the loss stays at " + plain(f.last_loss) + ", the loss of a blind guess",
                      "With zeros every unit of a layer gets the same gradient, so the layer stays one unit wide.",
-                     {{"model.init", "kaiming"}}});
+                     {{"model.init", "kaiming"}}}));
   if (!(f.first_loss > 4 * blind)) return {};
-  return offer(f, {"initial weights too large",
+  return offer(f, without_saving("about the loss, not the time", {"initial weights too large",
                    "the first loss is " + plain(f.first_loss) + "; a blind guess gives " + plain(blind),
                    "The sums of a layer grow with its number of inputs. Kaiming divides by it.",
-                   {{"model.init", "kaiming"}}});
+                   {{"model.init", "kaiming"}}}));
 }
 
 Found diverging(const RunFacts& f) {
@@ -305,19 +305,18 @@ Found diverging(const RunFacts& f) {
                   "The steps are too large. Use a quarter of the learning rate, or better initial weights.",
                   {{"train.lr", plain(f.spec.train.lr / 4)}}};
   insight.spoils_training = true;
-  return offer(f, std::move(insight));
+  return offer(f, without_saving("about the loss, not the time", std::move(insight)));
 }
 
 Found heavy_tracing(const RunFacts& f) {
   if (!prof::tracing_cost_seen(f.tracing_cost) || f.tracing_cost.value < 0.10) return {};
-  return Insight{"tracing cost",
+  return without_saving("about the recording, not the training", {"tracing cost",
                  "tracing costs " + prof::tracing_cost_text(f.tracing_cost) + " of a step",
                  "Untraced, a step takes at most about " + time_text(f.step_us / (1 + f.tracing_cost.value)) +
-                     ". Trust shares, not absolute times. Or choose “20 of 2 000 steps” in the trace box above: the "
-                     "other steps then run untraced, or with one record for each graph launch.",
+                     ". Trust shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above.",
                  {},
                  0,
-                 Meaning::Other};
+                 Meaning::Other});
 }
 
 constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights, allocator_stalls,  needless_sync,
@@ -326,6 +325,11 @@ constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights,
                                                 exposed_communication, heavy_tracing};
 
 }  // namespace
+
+Insight without_saving(const char* why, Insight insight) {
+  insight.no_saving = why;
+  return insight;
+}
 
 double RunFacts::kernel_us() const {
   double sum = 0;

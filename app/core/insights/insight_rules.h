@@ -45,7 +45,7 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu);
 struct Insight {
   std::string rule;      // "allocator stalls"
   std::string headline;  // "the GPU waits 195.5 µs of a median step of 369.2 µs for 30 allocator calls"; predict_savings() puts what a step saves here
-  std::string why;       // one or two sentences, or three with what was found
+  std::string why;       // one or two short sentences; predict_savings() puts what was found before them
   std::vector<std::pair<std::string, std::string>> change;  // field key and value; empty if there is nothing to apply
   double predicted_us = 0;                                  // step time after the change; 0 if there is no prediction
   prof::Meaning look_at = prof::Meaning::Other;             // the spans that show it
@@ -63,10 +63,14 @@ struct Insight {
   std::string edits = {};                                   // of `whatif`, that do what the advice says; empty if none can
   Interval saves_us = {};                                   // what they save, by predict_savings(); NaN without a prediction
   double at_most_us = 0;                                    // limit of what it saves a step, if no edit can say it
+  std::string no_saving = {};                               // in a few words, why it has no saving; predict_savings() puts it where others have one
+  bool shows_gap = false;                                   // the place ends the longest gap on the GPU
+  std::vector<Insight> same_part = {};                      // findings about the same part of the split: one card has them all
   double host_waits_us = 0;                                 // what the host waits there in a median step, also while the GPU works
   std::vector<std::pair<std::string, double>> gpu_waits;    // parts of the split that the edits take away; µs of the median step
   double calls_us = 0, calls_work_us = 0;                   // what the calls take the host that the edits take away; work: without waits
 };
+Insight without_saving(const char* why, Insight insight);  // sets Insight::no_saving
 RunFacts facts_for(const Insight& insight, const RunFacts& run);  // what its bars show: the run, the mean step of all ranks, or its share
 
 std::vector<Insight> insights(const RunFacts& facts);  // largest gain first

@@ -77,12 +77,33 @@ std::string with_capital(std::string text) {
   return text;
 }
 
-// What the step saves is the headline, and what was found comes second.
+// A finding about the median step that names no action is one with an insight about the same part of the split.
+bool has_the_part_of(const Insight& insight, const Insight& finding) {
+  const bool same = insight.look_at == finding.look_at && insight.part == finding.part && insight.rank == finding.rank;
+  return &insight != &finding && same && !insight.of_several_parts && (insight.of_median || !action_of(insight).empty());
+}
+
+void join_findings(std::vector<Insight>& insights) {
+  for (auto one = insights.begin(); one != insights.end();) {
+    const auto other = std::ranges::find_if(insights, [&](const Insight& insight) { return has_the_part_of(insight, *one); });
+    if (!one->of_median || one->spoils_training || !action_of(*one).empty() || other == insights.end()) {
+      ++one;
+      continue;
+    }
+    other->same_part.push_back(*one);
+    one = insights.erase(one);
+  }
+}
+
+// What the step saves is the headline, or why that is not known, and what was found comes second.
 void put_saving_first(Insight& insight, double step_us) {
   const std::string action = action_of(insight);
-  if (action.empty() || !(saving_us(insight, step_us) > 0)) return;
-  insight.why = with_capital(insight.headline) + ". " + insight.why;
-  insight.headline = saving_text(insight, step_us) + ": " + action;
+  const bool saves = saving_us(insight, step_us) > 0;
+  std::string saving = saves ? saving_text(insight, step_us) : insight.no_saving;
+  if (saving.empty()) saving = action.empty() ? "only a finding" : "saving unknown without a replay";
+  if (!action.empty()) insight.why = with_capital(insight.headline) + ". " + insight.why;
+  for (const Insight& finding : insight.same_part) insight.why = with_capital(finding.headline) + ". " + insight.why;
+  insight.headline = saving + ": " + (action.empty() ? insight.headline : action);
 }
 
 std::string names_of(const std::vector<Part>& parts) {
@@ -100,12 +121,13 @@ double sum_of(const std::vector<Part>& parts) {
 // What a step shows now of the thing that the edits take away, and why a step might save less.
 struct Now {
   double us = 0;
-  std::string what, rest = "a step needs the rest for other work";
+  std::string what, rest = "it needs the rest for other work";
 };
 Now now_of(const Insight& insight) {
-  if (insight.calls_us > 0) return {insight.calls_us, "the calls take the host"};
-  if (insight.host_waits_us > 0) return {insight.host_waits_us, "the host waits there", "meanwhile the GPU works"};
-  return {sum_of(insight.gpu_waits), names_of(insight.gpu_waits) + (insight.gpu_waits.size() > 1 ? " take in the split" : " takes in the split")};
+  if (insight.calls_us > 0) return {insight.calls_us, calls_text(insight)};
+  if (insight.host_waits_us > 0) return {insight.host_waits_us, "The host waits " + time_text(insight.host_waits_us) + " there", "the GPU works meanwhile"};
+  const double us = sum_of(insight.gpu_waits);
+  return {us, names_of(insight.gpu_waits) + (insight.gpu_waits.size() > 1 ? " take " : " takes ") + time_text(us) + " in the split"};
 }
 
 std::string number_text(const Interval& us, const StepUnit& unit) {
@@ -143,6 +165,7 @@ void replay_edits(std::vector<Insight>& insights, const std::function<prof::Step
 void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts) {
   if (!std::ranges::all_of(insights, [](const Insight& insight) { return insight.edits.empty(); })) replay_edits(insights, causes, trace, facts);
   order_by_saving(insights, facts.step_us);
+  join_findings(insights);
   for (Insight& insight : insights) put_saving_first(insight, facts.step_us);
 }
 
@@ -156,31 +179,19 @@ std::string relation_text(const Insight& insight) {
   const Now now = now_of(insight);
   if (!insight.saves_us.known() || !(now.us > 0)) return {};
   const double more = insight.saves_us.value - now.us;
-  const std::string calls = calls_text(insight), figure = now.what + (calls.empty() ? ", " + time_text(now.us) : std::string());
-  std::string text = "about what " + figure;
-  if (more > 0) text = "what " + figure + ", within its ±";
-  if (more > insight.saves_us.half_width) text = "more than " + figure + ", because what follows begins earlier";
-  if (more < -insight.saves_us.half_width) text = "less than " + figure + ", because " + now.rest;
-  return calls.empty() ? text : text + ". " + calls;
+  std::string saves = "about that";
+  if (more > insight.saves_us.half_width) saves = "more, because what follows begins earlier";
+  if (more < -insight.saves_us.half_width) saves = "less, because " + now.rest;
+  return now.what + ". A step saves " + saves + ".";
 }
 
 std::string calls_text(const Insight& insight) {
   if (insight.calls_us <= 0 || insight.gpu_waits.empty()) return {};
-  return "Allocator calls take " + time_text(insight.calls_us) + ": " + time_text(insight.calls_work_us) + " are their own work, and for " +
+  return "Allocator calls take the host " + time_text(insight.calls_us) + ": " + time_text(insight.calls_work_us) + " are their own work, and for " +
          time_text(sum_of(insight.gpu_waits)) + " the GPU waits (" + names_of(insight.gpu_waits) + " in the split)";
 }
 
-bool saves_more_than_waits(const Insight& insight) {
-  const Now now = now_of(insight);
-  return now.us > 0 && insight.saves_us.value > now.us;
-}
-
-std::string relation_sentence(const Insight& insight) {
-  const std::string relation = relation_text(insight);
-  return relation.empty() ? relation : "The saving is " + relation + ".";
-}
-
-std::string predictions_note(const std::vector<Insight>& insights) {
+PredictionsNote predictions_note(const std::vector<Insight>& insights) {
   std::set<std::string> kinds;
   int savings = 0;
   bool noise = false;
@@ -191,7 +202,10 @@ std::string predictions_note(const std::vector<Insight>& insights) {
     kinds.insert(insight.saves_us.known() ? kind_of_edits(insight.edits) : action_of(insight));  // a rule predicts these without a replay
   }
   if (savings == 0) return {};
-  return (savings > 1 ? "Savings may overlap. " : "The saving is predicted. ") + with_noise(noise, proved_predictions().quote(kinds)) + ".";
+  const ProvedPredictions proved = proved_predictions();
+  std::string more = savings > 1 ? "Savings may overlap. ± leaves out how far predictions are off." : "± leaves out how far predictions are off.";
+  for (const std::string& kind : kinds) more += "\n" + proved.checked_text(kind) + ".";
+  return {(noise ? "± shows how much the steps of this run differ; " : "") + proved.checked_text(kinds) + ".", noise ? more : more.substr(more.find('\n') + 1)};
 }
 
 std::string action_of(const Insight& insight) {
@@ -214,19 +228,18 @@ Table remedy_table(const std::vector<Insight>& remedies, double step_us) {
   const StepUnit unit(step_us);
   Table table;
   table.columns = {{.key = "action", .name = "what to do", .kind = Kind::Text, .tip = "The page Advice says why and how."},
-                   {.key = "now_us", .name = "waits now", .unit = unit.name(), .kind = Kind::Time, .width = 13, .tip = "What waits for it in a median step now: the GPU, as parts of the split say, or the host at a line."},
                    {.key = "saves_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .width = 20, .tip = "Each saving is predicted alone. ± shows how much the steps of this recording differ."},
                    {.key = "", .name = "what to do", .kind = Kind::Text, .width = 1}};
   for (const Insight& one : remedies) {
-    const double now = one.host_waits_us > 0 ? one.host_waits_us : sum_of(one.gpu_waits), saves = saving_us(one, step_us);
+    const double saves = saving_us(one, step_us);
     Table::Cell saving = saves > 0 ? unit.cell(saves) : Table::Cell();
-    if (!(saves > 0)) saving.text = "not predicted";
+    if (!(saves > 0)) saving.text = "not predicted", saving.tip = one.no_saving;
     if (one.saves_us.known()) saving.text = number_text(one.saves_us, unit);
     else if (one.at_most_us > 0) saving.text = "≤ " + unit.text(one.at_most_us);
     const std::string action = action_of(one);
     Table::Cell what(action);
     what.tip = one.why;
-    table.rows.push_back({{what, now > 0 ? unit.cell(now) : Table::Cell(), saving, action + (one.edits.empty() ? "" : "  (" + one.edits + ")")}});
+    table.rows.push_back({{what, saving, action + (one.edits.empty() ? "" : "  (" + one.edits + ")")}});
   }
   return table;
 }

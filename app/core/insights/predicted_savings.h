@@ -13,19 +13,21 @@ namespace ws::app {
 
 // Replays the steps with the edits of each insight. `causes` gives them; it is called if there is an edit, and may throw Failure
 // if nothing can be replayed. `facts`: the split of the median step, on whose scale a step after a change of choices is predicted.
-// The largest saving comes first, and is the headline of its insight.
+// The largest saving comes first, and is the headline of its insight. Findings about one part of the split become one insight.
 void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts);
 
 // "saves 12.3 ± 3.0 µs per step", "saves at most 835.0 µs per step"; empty without a prediction. `step_us`: of the facts above.
 std::string saving_text(const Insight& insight, double step_us);
-// How the saving relates to the split and to the calls: "about what “launch gaps” takes in the split, 95.5 µs". Empty without such
-// figures.
+// How the saving relates to the split: "“launch gaps” takes 95.5 µs in the split. A step saves about that." Empty without such figures.
 std::string relation_text(const Insight& insight);
-// "Allocator calls take 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocator calls” in the split)".
+// "Allocator calls take the host 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocator calls” in the split)".
 std::string calls_text(const Insight& insight);
-bool saves_more_than_waits(const Insight& insight);  // then a reader asks how they relate
-std::string relation_sentence(const Insight& insight);  // "The saving is about what …."
-std::string predictions_note(const std::vector<Insight>& insights);  // what ± is, and how far predictions were off; empty without a prediction
+// What ± is and how far predictions were off, in one sentence, and more about it. Empty without a prediction.
+struct PredictionsNote {
+  std::string sentence, more;  // more: several lines
+  std::string text() const { return sentence.empty() ? sentence : sentence + "\n" + more + "\n"; }
+};
+PredictionsNote predictions_note(const std::vector<Insight>& insights);
 
 // What a person does about it: "allocator arena, launch graph", "load data with more workers". Empty for a finding only.
 std::string action_of(const Insight& insight);

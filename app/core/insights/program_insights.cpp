@@ -415,9 +415,9 @@ class Program {
                    most->first.substr(0, cut) + does(most->first.substr(cut + 1)) + ": it waits " +
                        (in_windows ? time_and_share(most->second)
                                    : text(most->second.time, most->second.count) + " each time, " + percent(untraced_share, 0) + " of the time between trace windows"),
-                   copies ? "A copy of pageable memory waits until the GPU is done. Then the GPU waits for the host. Use pinned memory and "
+                   copies ? "A copy of pageable memory waits for the GPU, and then the GPU waits for the host. Use pinned memory and "
                             "non_blocking=True, or copy less often."
-                          : "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
+                          : "The host waits until the GPU is done, and then the GPU waits for the host. Keep the value on the GPU, "
                             "and read it every hundred steps.",
                    prof::Meaning::Sync, most->second, (copies ? "pinned copy at " : "no wait at ") + most->first.substr(0, most->first.find(" in ")),
                    "no sync line " + most->first.substr(0, cut));
@@ -440,10 +440,10 @@ class Program {
   Found hot_line() const {
     const auto* most = largest(hot_);
     if (!most || !worth_saying(most->second.time)) return {};
-    return insight("hot line", most->first + " takes " + share(most->second.time),
-                   "Python itself takes this time. Do the work once before the loop, on tensors, or in the loader's "
+    return without_saving("saving depends on the new code", insight("hot line", most->first + " takes " + share(most->second.time),
+                   "Python itself takes this time: do the work once before the loop, on tensors, or in the loader's "
                    "workers.",
-                   prof::Meaning::Idle, most->second, "less Python at " + most->first.substr(0, most->first.find(" in ")));
+                   prof::Meaning::Idle, most->second, "less Python at " + most->first.substr(0, most->first.find(" in "))));
   }
 
   double per_step(TimeNs time) const {
@@ -471,21 +471,21 @@ class Program {
     const double kernels = static_cast<double>(optimizer_.count) / static_cast<double>(std::max<int64_t>(steps_, 1));
     if (kernels < kMany || part_of_time(optimizer_.time) < kShare)
       return {};
-    return insight(
+    return without_saving("saving depends on the new kernels", insight(
         "many kernels of the optimizer",
         "the optimizer launches " + count_text(kernels) + " kernels per step: " + time_text(per_step(optimizer_.time)) +
             ", " + share(optimizer_.time),
         "A fused optimizer updates all parameters with a few kernels: pass fused=True, or foreach=True, to it.",
-        prof::Meaning::Optimizer, optimizer_, "fused optimizer");
+        prof::Meaning::Optimizer, optimizer_, "fused optimizer"));
   }
 
   Found fp32_products() const {
     if (!worth_saying(fp32_products_.time)) return {};
-    return insight(
+    return without_saving("saving depends on the shapes", insight(
         "fp32 products", "matrix products in fp32 take " + share(fp32_products_.time),
         "They do not use the tensor cores. Allow tf32 with torch.set_float32_matmul_precision(\"high\"), or train with "
         "torch.autocast in bf16, and compare the losses.",
-        prof::Meaning::Matrix, fp32_products_, "products in tf32 or bf16");
+        prof::Meaning::Matrix, fp32_products_, "products in tf32 or bf16"));
   }
 
   Insight saves_at_most(TimeNs time, Insight found) const {
@@ -584,7 +584,7 @@ class Program {
                    "The program still holds these tensors, often in a list of losses with their graphs. Keep "
                    "loss.item() or loss.detach() instead, or delete what is not needed.",
                    prof::Meaning::Allocation, {}, {});
-    found.spoils_training = true;
+    found.spoils_training = true, found.no_saving = "about memory, not time";
     return found;
   }
 

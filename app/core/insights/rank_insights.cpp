@@ -26,11 +26,10 @@ Insight of_wait(const prof::RankReport& report, double us, bool of_median, Insig
 std::optional<Insight> late_rank(const prof::RankReport& report) {
   if (report.straggler.rank < 0 || report.straggler.share < kLateWorthALook) return std::nullopt;
   const std::string rank = "rank " + std::to_string(report.straggler.rank);
-  const std::string before = report.straggler.computes > 0 ? "The GPU of " + rank + " has more work or a lower clock: compare the shapes of its batches and its kernels with another rank. "
-                                                           : "Look at what " + rank + " does before: its host may load data, log or save. ";
+  const std::string before = report.straggler.computes > 0 ? "The GPU of " + rank + " has more work or a lower clock: compare the shapes of its batches and its kernels with another rank."
+                                                           : "Look at what " + rank + " does before: its host may load data, log or save.";
   Insight late = of_wait(report, report.straggler.cost_us, report.straggler.of_median,
-                      {"late rank", straggler_text(report),
-                       "Other ranks wait for it in a collective. " + before + "The page Ranks shows each step."});
+                      {"late rank", straggler_text(report), before + " The page Ranks shows each step."});
   late.action = late.edits = rank + " on time";
   return late;
 }

@@ -163,8 +163,6 @@ struct Judged {
   double data_wait() const { return facts.data_wait_us * 1e3 * wall() / std::max(1.0, wall() + static_cast<double>(activity.untraced)); }
   // Beside waits for data and for ranks.
   double idle() const { return std::max(0.0, wall() - static_cast<double>(activity.busy + activity.waiting) - data_wait()); }
-  // The split of the time takes the time between trace windows for a gap.
-  double launch_gaps() const { return std::min(part(Meaning::Launch), idle()); }
   bool worth_saying(double ns) const { return ns >= kShareWorthSaying * wall(); }
   // Part of all judged steps, on the scale of the time that is judged.
   double in_judged(TimeNs of_all) const { return static_cast<double>(of_all) * wall() / std::max(1.0, static_cast<double>(all.wall)); }
@@ -220,32 +218,30 @@ Found idle_gpu(const Judged& j) {
   const std::string share = idle > 0.99 * j.wall() ? "more than 99 %" : percent(idle / j.wall(), 0);
   const auto [cause, advice] = why_idle(j);
   const std::string who = j.worth_saying(j.data_wait()) ? "beside its waits for data, the GPU does nothing for " : "the GPU does nothing for ";
-  return insight(j, "idle GPU", who + share + " of the " + j.whole() + ": " + time(j.shown(idle)) + " of " + time(j.shown(j.wall())),
+  Insight found = insight(j, "idle GPU", who + share + " of the " + j.whole() + ": " + time(j.shown(idle)) + " of " + time(j.shown(j.wall())),
                  advice + std::string(prof::has_samples(*j.look.trace)
                                           ? " The flame graph “While the GPU waited” shows what the host did."
                                           : ""),
                  cause, idle, j.gap());
+  found.shows_gap = true;
+  return found;
 }
 
 Found tiny_kernels(const Judged& j) {
   if (j.seen.tiny < kManyTiny || j.seen.tiny * 2 < j.seen.kernels) return {};
   const auto tiny = static_cast<double>(j.seen.tiny);
   const bool loader = j.worth_saying(j.data_wait()), reads = !j.look.own_training && j.seen.waits.count > 0;
-  std::string first;
   const char *action = "one CUDA graph for all launches", *edits = "one graph launch";
+  std::string why = "One CUDA graph launches them all at once" + std::string(j.look.own_training ? "" : " (in PyTorch: torch.compile with mode=\"reduce-overhead\")");
   if (loader) {
-    first = " The step waits for data, so this alone changes little.", action = edits = "";
+    why = "The host needs as long to launch such a kernel as the GPU to run it. The step waits for data, so fewer launches change little", action = edits = "";
   } else if (reads) {
-    first = " A step in which the host waits for the GPU cannot be captured: remove these waits first.", action = "no waits, then one CUDA graph", edits = "no sync; one graph launch";
+    why += ", once the host waits nowhere in the step", action = "no waits, then one CUDA graph", edits = "no sync; one graph launch";
   }
-  return insight(
-      j, "tiny kernels",
-      j.count(tiny) + " of " + j.count(static_cast<double>(j.seen.kernels)) + " kernels" + j.of_a_step() + " run for less than 5 µs",
-      "The host needs as long to launch such a kernel as the GPU to run it. Fuse neighbours, raise the "
-      "batch, or launch many at once as a CUDA graph" +
-          std::string(j.look.own_training ? "" : " (in PyTorch: torch.compile with mode=\"reduce-overhead\")") + ". The launch gaps take " +
-          j.share(j.launch_gaps()) + "." + first,
-      Meaning::Launch, j.in_judged(static_cast<TimeNs>(j.seen.tiny) * kTiny), {j.seen.commonest_tiny}, action, edits);
+  Insight found = insight(j, "tiny kernels", j.count(tiny) + " of " + j.count(static_cast<double>(j.seen.kernels)) + " kernels" + j.of_a_step() + " run for less than 5 µs", why + ".",
+                          Meaning::Launch, j.in_judged(static_cast<TimeNs>(j.seen.tiny) * kTiny), {j.seen.commonest_tiny}, action, edits);
+  if (loader) found.no_saving = "saves little alone";
+  return found;
 }
 
 Found waits(const Judged& j) {
@@ -254,8 +250,8 @@ Found waits(const Judged& j) {
   return insight(j, "waits",
                  "the host waits " + j.count(static_cast<double>(j.seen.waits.count)) + " times" + (j.look.steps.count > 0 ? " per step" : "") +
                      " while the GPU does nothing: " + j.share(spent),
-                 std::string("At the end of each wait, the GPU has no work left. Wait only where a result is read.") +
-                     (j.look.own_training ? "" : " In PyTorch, .item() and .cpu() also wait."),
+                 std::string("Wait only where a result is read: at the end of each wait, the GPU has no work left") +
+                     (j.look.own_training ? "." : ". In PyTorch, .item() and .cpu() also wait."),
                  Meaning::Sync, spent, {j.seen.waits.longest}, "wait only where a result is read", "no sync");
 }
 
@@ -287,7 +283,7 @@ Found allocator_traffic(const Judged& j) {
   return insight(j, "allocator traffic",
                  j.count(static_cast<double>(j.seen.allocations.count)) + " allocator calls" + j.of_a_step() + " take the host " +
                      j.share(spent),
-                 "Freeing memory often waits for the whole GPU. Allocate buffers once and reuse them, or use a pool.",
+                 "Freeing memory often waits for the whole GPU: allocate buffers once and reuse them, or use a pool.",
                  Meaning::Allocation, spent, {j.seen.allocations.longest}, "reuse buffers, or use a pool", "no allocator calls");
 }
 

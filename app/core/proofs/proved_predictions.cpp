@@ -12,9 +12,9 @@
 namespace ws::app {
 namespace {
 
-std::vector<Proof> of_kind(const std::vector<Proof>& proofs, const std::string& kind) {
+std::vector<Proof> of_kinds(const std::vector<Proof>& proofs, const std::set<std::string>& kinds) {
   std::vector<Proof> such;
-  std::ranges::copy_if(proofs, std::back_inserter(such), [&](const Proof& proof) { return kind_of_edits(proof.edits) == kind; });
+  std::ranges::copy_if(proofs, std::back_inserter(such), [&](const Proof& proof) { return kinds.contains(kind_of_edits(proof.edits)); });
   return such;
 }
 
@@ -28,10 +28,9 @@ std::string on_device(const std::vector<Proof>& proofs) {
   return (device.starts_with("NVIDIA") ? "on an " : "on ") + device;
 }
 
-// "off by 4.0 % at the median, here 40.0 µs". `step_us`: the predicted step; 0: none.
-std::string off_text(const std::vector<Proof>& proofs, double step_us) {
-  const double median = errors_of(proofs).median;
-  return "off by " + percent(median) + " at the median" + (step_us > 0 ? ", here " + time_text(median * step_us) : "");
+// "typically 4.0 % off in 3 checks on this machine"
+std::string off_text(const std::vector<Proof>& proofs, const std::string& where) {
+  return "typically " + percent(errors_of(proofs).median) + " off in " + count_of(proofs.size()) + " " + where;
 }
 
 std::vector<Proof> shipped_proofs() {
@@ -56,7 +55,7 @@ ProofErrors errors_of(const std::vector<Proof>& proofs) {
 
 std::string errors_text(const ProofErrors& errors) {
   if (errors.proofs == 0) return {};
-  return "median error " + percent(errors.median) + ", " + std::to_string(errors.within_10_percent) + " of " + std::to_string(errors.proofs) + " within 10 %, worst " + percent(errors.worst);
+  return "typically " + percent(errors.median) + " off, " + std::to_string(errors.within_10_percent) + " of " + std::to_string(errors.proofs) + " within 10 %, worst " + percent(errors.worst);
 }
 
 std::string kind_of_edits(const std::string& edits) try {
@@ -80,43 +79,28 @@ std::vector<ProvedKind> ProvedPredictions::by_kind() const {
   std::vector<ProvedKind> kinds;
   for (const Proof& proof : proofs()) {
     const std::string kind = kind_of_edits(proof.edits);
-    if (std::ranges::find(kinds, kind, &ProvedKind::kind) == kinds.end()) kinds.push_back({kind, errors_of(of_kind(proofs(), kind))});
+    if (std::ranges::find(kinds, kind, &ProvedKind::kind) == kinds.end()) kinds.push_back({kind, errors_of(of_kinds(proofs(), {kind}))});
   }
   std::ranges::stable_sort(kinds, std::ranges::greater{}, [](const ProvedKind& one) { return one.errors.proofs; });
   return kinds;
 }
 
-std::string ProvedPredictions::quote(const std::string& kind, double step_us) const {
-  if (const std::vector<Proof> such = of_kind(here_, kind); !such.empty())
-    return "such predicted steps were " + off_text(such, step_us) + " (" + count_of(such.size()) + " on this machine)";
-  if (const std::vector<Proof> such = of_kind(shipped_, kind); !such.empty())
-    return "such predicted steps were " + off_text(such, step_us) + " (" + count_of(such.size()) + " " + on_device(such) + ", none on this machine)";
-  if (proofs().empty()) return "no prediction has been checked yet";
-  return "such predictions are not checked yet; others were " + off_text(proofs(), step_us) + " (" + count_of(proofs().size()) + " " + where() + ")";
+std::string ProvedPredictions::off_by(const std::set<std::string>& kinds) const {
+  if (const std::vector<Proof> such = of_kinds(here_, kinds); !such.empty()) return off_text(such, "on this machine");
+  const std::vector<Proof> such = of_kinds(shipped_, kinds);
+  return such.empty() ? std::string() : off_text(such, on_device(such));
 }
 
-std::string ProvedPredictions::quote(const Interval& saves_us, double step_us, const std::string& kind) const {
-  std::string saving = saving_text(saves_us);
-  saving[0] = 'S';
-  return saving + ". " + with_noise(saves_us.half_width > 0, quote(kind, step_us)) + ".";
+std::string ProvedPredictions::checked_text(const std::string& kind) const {
+  const std::string off = off_by({kind});
+  return kind + ": " + (off.empty() ? "not checked yet" : off);
 }
 
-std::string ProvedPredictions::quote(const std::set<std::string>& kinds) const {
-  if (proofs().empty()) return "no prediction has been checked yet";
-  std::string parts, missing;
-  std::set<std::string> not_proved = kinds;
-  for (const auto& [kind, errors] : by_kind())
-    if (not_proved.erase(kind) > 0) parts += (parts.empty() ? "" : ", ") + percent(errors.median) + " (" + kind + ")";
-  const std::string in_checks = any_here() ? " in checks on this machine" : " in checks " + on_device(shipped_);
-  if (parts.empty()) return "such predictions are not checked yet; others were typically off by " + percent(errors_of(proofs()).median) + in_checks;
-  for (const std::string& kind : not_proved) missing += (missing.empty() ? "; not checked yet: " : ", ") + kind;
-  return "predicted steps were typically off by " + parts + in_checks + missing;
-}
-
-std::string with_noise(bool noise, std::string quote) {
-  if (noise) return "± shows how much the steps of this run differ. It leaves out the error of the prediction: " + quote;
-  quote[0] = static_cast<char>(std::toupper(quote[0]));
-  return quote;
+std::string ProvedPredictions::checked_text(const std::set<std::string>& kinds) const {
+  const std::string off = off_by(kinds);
+  if (off.empty()) return "such predictions are not checked yet";
+  const bool all = std::ranges::none_of(kinds, [this](const std::string& kind) { return off_by({kind}).empty(); });
+  return (all ? "such predictions were " : "where checked, such predictions were ") + off;
 }
 
 ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }

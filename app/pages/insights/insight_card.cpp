@@ -159,27 +159,23 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   row->setSpacing(26);
   auto* words = new QVBoxLayout;
   words->setSpacing(5);
-  const QString headline = with_units(QString::fromStdString(insight.headline));
-  const bool names_op = insight.rule == "low occupancy";  // its headline begins with the name of an op
-  QLabel* title = text_label(names_op ? headline : with_capital(headline), ui_font(14, 600), this);
+  QLabel* title = text_label(with_capital(with_units(QString::fromStdString(insight.headline))), ui_font(14, 600), this);
   title->setToolTip(relation);
   words->addWidget(title);
   QLabel* why = text_label(with_breaks(with_units(QString::fromStdString(insight.why))), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
   if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));
-  if (saves_more_than_waits(insight)) words->addWidget(text_label(with_units(relation), ui_font(12), this));
   result_ = text_label({}, ui_font(12.5, 600), this);
   words->addWidget(result_);
   auto* buttons = new QHBoxLayout;
-  show_ = new QPushButton(insight.rule == "idle GPU" ? tr("Show the longest gap") : tr("Show in timeline"), this);
-  show_->setAccessibleName(tr("Show in the timeline: %1").arg(QString::fromStdString(insight.rule)));
   apply_ = new QPushButton(tr("Apply and train again"), this);
   apply_->setAccessibleName(tr("Apply and train again: %1").arg(QString::fromStdString(insight.rule)));
   apply_->setProperty("primary", first);
   apply_->setVisible(!insight.change.empty());
   buttons->addWidget(apply_);
-  buttons->addWidget(show_);
+  addShow(insight, buttons);
+  for (const Insight& finding : insight.same_part) addShow(finding, buttons);
   blocked_ = text_label({}, ui_font(12), this);
   blocked_->setForegroundRole(QPalette::PlaceholderText);
   blocked_->hide();
@@ -191,9 +187,16 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   row->addLayout(words, 5);
   bars_ = new EvidenceBars(this);
   row->addWidget(bars_, 6, Qt::AlignVCenter);
-  connect(show_, &QPushButton::clicked, this, [this] { emit showClicked(); });
   connect(apply_, &QPushButton::clicked, this, &InsightCard::applyClicked);
   setTried(nullptr);
+}
+
+void InsightCard::addShow(const Insight& shown, QHBoxLayout* buttons) {
+  auto* button = new QPushButton(shown.shows_gap ? tr("Show the longest gap") : tr("Show in timeline"), this);
+  button->setAccessibleName(tr("Show in the timeline: %1").arg(QString::fromStdString(shown.rule)));
+  buttons->addWidget(button);
+  shows_.push_back({shown, button});
+  connect(button, &QPushButton::clicked, this, [this, shown] { emit showClicked(shown); });
 }
 
 QString InsightCard::changeText() const {
@@ -232,11 +235,13 @@ void InsightCard::setBlocked(const QString& why) {
   blocked_->setVisible(!why.isEmpty());
 }
 
-void InsightCard::setShowable(bool on) {
-  show_->setVisible(insight_.look_at != Meaning::Other);  // a loss has no place in the timeline
-  show_->setEnabled(on);
-  show_->setToolTip(on ? tr("Go to the longest one in the timeline")
-                       : tr("None in the part of the trace that is in memory"));
+void InsightCard::setShowable(const std::function<bool(const Insight&)>& can) {
+  for (const Show& show : shows_) {
+    const bool on = can(show.insight);
+    show.button->setVisible(show.insight.look_at != Meaning::Other);  // a loss has no place in the timeline
+    show.button->setEnabled(on);
+    show.button->setToolTip(on ? tr("Go to the longest one in the timeline") : tr("None in the part of the trace that is in memory"));
+  }
 }
 
 }  // namespace ws::app

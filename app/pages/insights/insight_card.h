@@ -1,9 +1,11 @@
 // One insight: the finding, the part of the step that shows it, and the expected effect of the change.
 #pragma once
 #include <QFrame>
+#include <functional>
 
 #include "app/core/insights/insight_rules.h"
 
+class QHBoxLayout;
 class QLabel;
 class QPushButton;
 
@@ -62,23 +64,29 @@ class InsightCard : public QFrame {
   InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, bool first, QWidget* parent = nullptr);
   void setTried(const Tried* tried);    // nullptr if not tried yet
   void setBlocked(const QString& why);  // why the change cannot be tried now; empty if it can
-  void setShowable(bool on);
+  void setShowable(const std::function<bool(const Insight&)>& can);  // whether the timeline has it
   const Insight& insight() const { return insight_; }
   QPushButton* applyButton() const { return apply_; }
-  QPushButton* showButton() const { return show_; }
+  QPushButton* showButton() const { return shows_.front().button; }
   QString resultText() const;
 
  signals:
-  void showClicked();
+  void showClicked(const ws::app::Insight& shown);
   void applyClicked();
 
  private:
+  void addShow(const Insight& shown, QHBoxLayout* buttons);
   QString changeText() const;
   RunFacts facts_;
   Insight insight_;
   EvidenceBars* bars_;
   QLabel *result_, *blocked_;
-  QPushButton *apply_, *show_;
+  QPushButton* apply_;
+  struct Show {
+    Insight insight;
+    QPushButton* button;
+  };
+  std::vector<Show> shows_;  // of the insight, then of the findings about the same part of the step
 };
 
 }  // namespace ws::app

@@ -104,14 +104,15 @@ void InsightsTab::refresh() {
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
   std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, relations;
   for (const Insight& insight : found) {
-    relations.push_back(relation_sentence(insight));
+    relations.push_back(relation_text(insight));
     now.push_back(insight.headline + insight.why + relations.back());
   }
   empty_->setVisible(found.empty());
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
   column_->setStretchFactor(found.empty() ? column_->itemAt(column_->count() - 1)->widget() : empty_, 0);
-  note_->setText(text(predictions_note(found)));
-  note_->setVisible(!note_->text().isEmpty());
+  const PredictionsNote note = predictions_note(found);
+  note_->setText(text(note.sentence)), note_->setToolTip(text(note.more));
+  note_->setVisible(!note.sentence.empty());
   if (now == shown_) return;
   shown_ = now;
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();
@@ -119,8 +120,8 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   for (size_t i = 0; i < found.size(); ++i) {
     auto* card = new InsightCard(facts, found[i], text(relations[i]), i == 0, this);
     connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
-    connect(card, &InsightCard::showClicked, this, [this, card] { emit showWanted(run_, card->insight()); });
-    card->setShowable(evidence_of(*run_, found[i]).has_value());
+    connect(card, &InsightCard::showClicked, this, [this](const Insight& shown) { emit showWanted(run_, shown); });
+    card->setShowable([this](const Insight& shown) { return evidence_of(*run_, shown).has_value(); });
     column_->insertWidget(static_cast<int>(i) + 1, card);
     cards_.push_back(card);
   }

@@ -304,7 +304,7 @@ TEST(Predict, WorkAndSavingAreOfTheMedianStep) {
   EXPECT_NEAR(row->now_us, 100, 1) << "not the mean, which is 175";
   EXPECT_NEAR(row->gain_us, 100, 1);
   EXPECT_NEAR(row->slope(), 1, 0.01);
-  for (const HelpRow& one : result.rows) EXPECT_FALSE(one.saves_more_than_work()) << one.name;
+  for (const HelpRow& one : result.rows) EXPECT_LE(one.gain_us, 1.1 * one.now_us) << one.name;
 }
 
 TEST(Predict, OneGraphLaunchForAStep) {

@@ -85,6 +85,18 @@ TEST(TraceInsights, OneGraphIsPredictedOnlyWhereItCanBe) {
   EXPECT_EQ(edits_for("pytorch-slow-loader.wsrun"), "");
 }
 
+// Many tiny kernels make the launch gaps in which the GPU does nothing: the card has the words and the place of both.
+TEST(TraceInsights, FindingsAboutOnePartOfTheSplitAreOneCard) {
+  const RunInsights all = run_insights(prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-cnn.wsrun"}));
+  EXPECT_EQ(std::ranges::count(all.found, Meaning::Launch, &Insight::look_at), 1);
+  const Insight* tiny = insight_of(all.found, "tiny kernels");
+  ASSERT_TRUE(tiny && tiny->saves_us.known());
+  ASSERT_EQ(tiny->same_part.size(), 1u);
+  EXPECT_EQ(tiny->same_part[0].rule, "idle GPU");
+  EXPECT_TRUE(tiny->same_part[0].place && tiny->same_part[0].shows_gap);
+  EXPECT_THAT(tiny->why, testing::StartsWith("The GPU does nothing for 90 % of the median step"));
+}
+
 TEST(TraceInsights, ABusyGpuIsLeftAlone) {
   Trace trace;
   const TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");

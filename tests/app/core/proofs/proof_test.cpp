@@ -132,7 +132,7 @@ TEST(Proof, KeptProofsAreReadAgain) {
   const ProofErrors errors = errors_of(kept);
   EXPECT_EQ(errors.within_10_percent, 1u);
   EXPECT_NEAR(errors.worst, 0.2, 1e-9);
-  EXPECT_EQ(errors_text(errors), "median error 12.0 %, 1 of 2 within 10 %, worst 20.0 %");
+  EXPECT_EQ(errors_text(errors), "typically 12.0 % off, 1 of 2 within 10 %, worst 20.0 %");
   EXPECT_EQ(errors_text({}), "");
 }
 
@@ -146,19 +146,17 @@ TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
   const std::vector<Proof> here{made_proof("no sync", 104, 100), made_proof("no sync", 92, 100), made_proof("no sync loss", 97, 100), made_proof("no sync; fc1 /2", 150, 100)};
   const std::vector<Proof> shipped{made_proof("one graph launch", 103, 100, "NVIDIA H200"), made_proof("no sync", 200, 100, "NVIDIA H200")};
   const ProvedPredictions proved(here, shipped);
-  EXPECT_EQ(proved.quote("no sync", 1000), "such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 checks on this machine)");
-  EXPECT_EQ(proved.quote("several edits", 0), "such predicted steps were off by 50.0 % at the median (1 check on this machine)");
-  EXPECT_EQ(proved.quote("one graph launch", 0), "such predicted steps were off by 3.0 % at the median (1 check on an NVIDIA H200, none on this machine)");
-  EXPECT_EQ(proved.quote({120, 9}, 1000, "no sync"), "Saves 120.0 ± 9.0 µs per step. ± shows how much the steps of this run differ. It leaves out the error of the prediction: " + proved.quote("no sync", 1000) + ".");
-  EXPECT_EQ(proved.quote({120, 0}, 1000, "no sync"), "Saves 120.0 µs per step. Such predicted steps were off by 4.0 % at the median, here 40.0 µs (3 checks on this machine).");
-  EXPECT_EQ(proved.quote("NAME /N", 0), "such predictions are not checked yet; others were off by 6.0 % at the median (4 checks on this machine)");
+  EXPECT_EQ(proved.checked_text("no sync"), "no sync: typically 4.0 % off in 3 checks on this machine");
+  EXPECT_EQ(proved.checked_text("several edits"), "several edits: typically 50.0 % off in 1 check on this machine");
+  EXPECT_EQ(proved.checked_text("one graph launch"), "one graph launch: typically 3.0 % off in 1 check on an NVIDIA H200");
+  EXPECT_EQ(proved.checked_text("NAME /N"), "NAME /N: not checked yet");
   const ProvedPredictions none_here({}, shipped);
   EXPECT_EQ(none_here.where(), "on an NVIDIA H200, none on this machine");
   EXPECT_EQ(none_here.proofs().size(), 2u);
-  EXPECT_EQ(proved.quote(std::set<std::string>{"no sync", "several edits"}), "predicted steps were typically off by 4.0 % (no sync), 50.0 % (several edits) in checks on this machine");
-  EXPECT_THAT(proved.quote(std::set<std::string>{"no sync", "fusion pointwise"}), testing::EndsWith("on this machine; not checked yet: fusion pointwise"));
-  EXPECT_EQ(ProvedPredictions({}, {}).quote("no sync", 1000), "no prediction has been checked yet");
-  EXPECT_EQ(ProvedPredictions({}, {}).quote(std::set<std::string>{"no sync"}), "no prediction has been checked yet");
+  using Kinds = std::set<std::string>;
+  EXPECT_EQ(proved.checked_text(Kinds{"no sync", "several edits"}), "such predictions were typically 6.0 % off in 4 checks on this machine");
+  EXPECT_EQ(proved.checked_text(Kinds{"no sync", "fusion pointwise"}), "where checked, such predictions were typically 4.0 % off in 3 checks on this machine");
+  EXPECT_EQ(ProvedPredictions({}, {}).checked_text(Kinds{"no sync"}), "such predictions are not checked yet");
   const std::vector<ProvedKind> kinds = proved.by_kind();
   ASSERT_EQ(kinds.size(), 2u);
   EXPECT_EQ(kinds[0].kind, "no sync");
@@ -204,10 +202,11 @@ TEST(PredictedSavings, AreMadeFromTheEditsOfTheAdvice) {
   EXPECT_THAT(saving_text(*waits, 0), testing::AllOf(testing::StartsWith("saves "), testing::EndsWith(" µs per step")));
   EXPECT_EQ(saving_text(Insight{.rule = "memory grows"}, 100), "");
   EXPECT_EQ(saving_text(Insight{.change = {{"exec.fusion", "pointwise"}}, .predicted_us = 80}, 100), "saves 20.0 µs per step");
-  EXPECT_EQ(predictions_note({Insight{.rule = "memory grows"}}), "") << "nothing is predicted";
-  const std::string note = predictions_note(found);
-  EXPECT_EQ(note.find("off by"), note.rfind("off by")) << note;
-  EXPECT_THAT(note, HasSubstr(" check"));
+  EXPECT_EQ(predictions_note({Insight{.rule = "memory grows"}}).text(), "") << "nothing is predicted";
+  const PredictionsNote note = predictions_note(found);
+  EXPECT_EQ(note.sentence.find(". "), std::string::npos) << note.sentence << " is one sentence";
+  EXPECT_THAT(note.sentence, HasSubstr(" check"));
+  EXPECT_THAT(note.more, HasSubstr("no sync: "));
 }
 
 TEST(Proof, AProofThatIsNoChoiceIsRefusedBeforeItTrains) {

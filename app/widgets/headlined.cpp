@@ -44,8 +44,9 @@ void Headlined::setPicture(QWidget* picture) {
 QString Headlined::headline() const { return headline_->text(); }
 QString Headlined::notes() const { return notes_->words(); }
 
-void Headlined::showResult(const QString& headline, const QString& notes) {
+void Headlined::showResult(const QString& headline, const QString& notes, const QString& tip) {
   headline_->setText(headline);
+  headline_->setToolTip(tip);
   notes_->setWords(notes);
   headline_->setVisible(true);
   notes_->setVisible(!notes.isEmpty());

@@ -15,7 +15,7 @@ class Headlined : public QWidget {
   void setPicture(QWidget* picture);
   QString headline() const;
   QString notes() const;
-  void showResult(const QString& headline, const QString& notes);  // notes: words in brackets are underlined
+  void showResult(const QString& headline, const QString& notes, const QString& tip = {});  // notes: words in brackets are underlined
   void showReason(const QString& why_empty);  // hides the rest
 
  private:

@@ -77,6 +77,7 @@ QVariant TableModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::ForegroundRole && !cell.known() && !cell.text.empty()) return theme().quiet;  // words instead of a value
   if (role == kSortRole) return sort_value(cell);
   if (role == kMeaningRole && cell.swatch >= 0) return cell.swatch;
+  if (role == kBarRole && cell.bar >= 0) return cell.bar;
   if (role == Qt::ToolTipRole && !cell.tip.empty()) return text(cell.tip);
   if (role == Qt::ToolTipRole && isLeft(index.column())) return value_text(cell, table_.columns[column]);
   return {};
@@ -124,6 +125,7 @@ QString ask_and_write(QWidget* parent, const QString& name, const Table& table) 
 
 void fit_columns(QTableView& table, const TableModel& model) {
   constexpr int kMargins = 18, kHeadMargins = 23, kLeastName = 52, kRowsMeasured = 300;
+  constexpr double kBars = 0.28;  // of the width
   const int columns = model.columnCount(), rows = std::min(model.rowCount(), kRowsMeasured);
   int names = -1, taken = 0;
   for (int c = 0; c < columns; ++c) {
@@ -140,6 +142,7 @@ void fit_columns(QTableView& table, const TableModel& model) {
     const QString title = model.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString();
     const int head =
         sorted ? header->sectionSizeHint(c) + 2 : header->fontMetrics().horizontalAdvance(title) + kHeadMargins;
+    if (rows > 0 && model.index(0, c).data(kBarRole).isValid()) wide += kBars * table.viewport()->width();
     table.setColumnWidth(c, std::max(static_cast<int>(wide) + kMargins, head));
     taken += table.columnWidth(c);
   }

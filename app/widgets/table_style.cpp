@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
@@ -12,7 +13,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kRowHeight = 22, kHeaderHeight = 24;
+constexpr int kRowHeight = 22, kHeaderHeight = 24, kNumberWidth = 56;
 
 class RowDelegate : public QStyledItemDelegate {
  public:
@@ -26,7 +27,10 @@ class RowDelegate : public QStyledItemDelegate {
     painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
     QRect box = option.rect.adjusted(8, 0, -8, 0);
     const QVariant meaning = index.data(kMeaningRole);
-    if (meaning.isValid()) {
+    if (const QVariant bar = index.data(kBarRole); bar.isValid()) {
+      const QRectF most = QRectF(box).adjusted(0, 4, -kNumberWidth, -4);
+      if (meaning.isValid() && bar.toDouble() > 0) draw_fill(*painter, QRectF(most.left(), most.top(), std::max(1.0, most.width() * bar.toDouble()), most.height()), meaning_brush(static_cast<prof::Meaning>(meaning.toInt())));
+    } else if (meaning.isValid()) {
       draw_fill(*painter, QRectF(box.left(), box.center().y() - 4, 9, 9),
                 meaning_brush(static_cast<prof::Meaning>(meaning.toInt())));
       box.setLeft(box.left() + 16);

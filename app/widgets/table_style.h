@@ -19,6 +19,7 @@ void style_panel_title(QLabel& title);
 // A cell of the first column has the colour square of the meaning stored under this role.
 constexpr int kMeaningRole = Qt::UserRole + 1;
 constexpr int kSectionRole = Qt::UserRole + 2;  // True: the row is a heading
+constexpr int kBarRole = Qt::UserRole + 4;      // length of a bar before the number, as a share of the longest; in the colour of kMeaningRole
 constexpr int kSortRole = Qt::UserRole + 3;
 
 }  // namespace ws::app

@@ -8,7 +8,7 @@
 namespace ws::app {
 
 // Each function is defined in the folder of its name.
-Page compare_page(Workspace&), details_page(Workspace&), experiments_page(Workspace&), flame_page(Workspace&), insights_page(Workspace&),
+Page checks_page(Workspace&), compare_page(Workspace&), details_page(Workspace&), experiments_page(Workspace&), flame_page(Workspace&), insights_page(Workspace&),
     kernels_page(Workspace&), lab_page(Workspace&), memory_page(Workspace&), multiprocessors_page(Workspace&),
     plan_page(Workspace&), query_page(Workspace&), ranks_page(Workspace&), roofline_page(Workspace&), setup_page(Workspace&), weights_page(Workspace&), what_if_page(Workspace&);
 
@@ -27,6 +27,7 @@ AllPages make_all_pages(Workspace& workspace) {
   tab("Compare", compare_page(workspace), "Why is one run faster?");
   tab("Advice", insights_page(workspace), "What would make a step shorter?");
   tab("Advice", what_if_page(workspace), "How long would a step be without some of its work?");
+  tab("Advice", checks_page(workspace), "How far were predictions off?");
   tab("Network", plan, "What does a step do, op by op?");
   tab("Network", weights_page(workspace), "What did the network learn?");
   tab("Kernels", kernels_page(workspace), "Which kernel, op, module or line takes the time?");

@@ -30,6 +30,7 @@ struct Table {
     std::string text;  // shown instead of the value, which still sorts
     std::string tip;
     int swatch = -1;     // the meaning whose colour stands before the text
+    double bar = -1;     // length of a bar in this colour before the number, as a share of the longest; below 0: none
     bool noted = false;  // printed text marks it with a star
 
     Cell() = default;

@@ -13,8 +13,8 @@
 namespace ws::app {
 namespace {
 
-constexpr double kLeft = 116, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 13, kMostRow = 72, kBarSpace = 6, kSpace = 10;
-constexpr double kFaint = 0.3, kExample = 0.8, kUnderline = 2;
+constexpr double kLeft = 116, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 13, kMostRow = 120, kBarSpace = 6, kSpace = 10;
+constexpr double kFaint = 0.3, kUnderline = 2;
 constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
 constexpr int kFewestLetters = 6;
 
@@ -98,7 +98,7 @@ double StepPathView::paintPicture(QPainter& painter, const PathPicture& picture,
   double row_top = top + kTitle;
   painter.save();
   for (const PathPicture::Row& row : picture.rows) {
-    paintRow(painter, row, row_top, picture.example ? kExample : 1);
+    paintRow(painter, row, row_top);
     row_top += row_height;
   }
   painter.restore();
@@ -107,14 +107,14 @@ double StepPathView::paintPicture(QPainter& painter, const PathPicture& picture,
   return bottom;
 }
 
-void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, double top, double opacity) const {
+void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, double top) const {
   const double height = rowHeight(), space = std::min(kBarSpace, height / 4);
   painter.setFont(ui_font(height < 16 ? 10.5 : 11));
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(8, top, kLeft - 14, height), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(row.name, Qt::ElideRight, static_cast<int>(kLeft - 14)));
   for (const PathPicture::Bar& bar : row.bars) {
     const QRectF box(x(bar.begin), top + space / 2, std::max(1.0, x(bar.end) - x(bar.begin)), height - space);
-    painter.setOpacity(bar.on_path ? 1 : opacity * kFaint);
+    painter.setOpacity(bar.on_path ? 1 : kFaint);
     if (!bar.is_gap) draw_fill(painter, box, bar.waits_for_data ? theme().data_wait : meaning_brush(bar.meaning));
     painter.setOpacity(1);
     if (bar.on_path) painter.fillRect(QRectF(box.left(), box.bottom() + 0.5, box.width(), std::min(kUnderline, space / 2)), theme().text);

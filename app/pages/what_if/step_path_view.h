@@ -27,7 +27,6 @@ struct PathPicture {
   };
   QString title, note;  // the note stands at the right
   double length_us = 0;
-  bool example = false;  // nobody asked for it yet: painted pale
   std::vector<Row> rows;
 };
 
@@ -53,7 +52,7 @@ class StepPathView : public QWidget {
   double x(double us) const;
   void paintAxis(QPainter& painter) const;
   double paintPicture(QPainter& painter, const PathPicture& picture, double top) const;
-  void paintRow(QPainter& painter, const PathPicture::Row& row, double top, double opacity) const;
+  void paintRow(QPainter& painter, const PathPicture::Row& row, double top) const;
   const PathPicture::Bar* barAt(QPointF at) const;
 
   std::vector<PathPicture> pictures_;

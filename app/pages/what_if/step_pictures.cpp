@@ -173,7 +173,7 @@ std::vector<PathPicture> with_same_rows(const std::vector<Rows>& steps) {
 
 }  // namespace
 
-std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const QString& name, const prof::WhatIf& result, bool example) {
+std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const prof::WhatIf& result) {
   const std::vector<uint32_t> nodes = nodes_of_a_step(causes, result.measured_us.value);
   const Replayed measured = replayed_as_measured(causes.graph);
   std::vector<Rows> steps{rows_of(causes, trace, nodes, measured, result.measured_us.value)};
@@ -182,7 +182,7 @@ std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const pro
   pictures[0].title = QObject::tr("measured"), pictures[0].length_us = result.measured_us.value;
   pictures[0].note = QObject::tr("%1 per step").arg(step_time_text(result.measured_us.value));
   if (edits.empty()) return pictures;
-  pictures[1].title = (example ? QObject::tr("predicted, for example with “%1”") : QObject::tr("predicted, with “%1”")).arg(name), pictures[1].example = example;
+  pictures[1].title = QObject::tr("predicted");
   for (const prof::Edit& edit : edits)
     if (edit.kind == prof::EditKind::RankOnTime) pictures[1].title += QObject::tr(": rank %1 is drawn just fast enough").arg(edit.rank);
   pictures[1].note = QObject::tr("%1 per step, %2 less").arg(step_time_text(result.predicted_us.value), step_time_text(result.saves_us.value));

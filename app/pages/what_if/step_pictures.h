@@ -5,7 +5,7 @@
 
 namespace ws::app {
 
-// `name`: of the edits, in the title of the predicted step. `example`: nobody asked for it yet.
-std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const QString& name, const prof::WhatIf& result, bool example = false);
+// Without edits only the measured step.
+std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const prof::WhatIf& result);
 
 }  // namespace ws::app

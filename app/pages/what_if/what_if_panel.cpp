@@ -13,19 +13,19 @@
 #include <cmath>
 
 #include "app/core/insights/predicted_savings.h"
-#include "app/pages/what_if/proofs_pane.h"
 #include "app/pages/what_if/step_path_view.h"
 #include "app/pages/what_if/step_pictures.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
-#include "app/widgets/empty_words.h"
 #include "app/widgets/headlined.h"
 #include "app/widgets/pane.h"
+#include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/compared_live_run.h"
 #include "datasets/dataset.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
@@ -75,27 +75,45 @@ QString list_name(prof::GroupKind kind) {
   return QObject::tr("By op");
 }
 
+// What the tooltip of a row says beside its saving.
+std::string own_time_text(const prof::HelpRow& row, const std::vector<Insight>& remedies) {
+  if (row.only_waits()) return "It has no work of its own in most steps: it only waits.";
+  std::string text = "Own time " + time_text(row.now_us) + ", without waits. Each µs less saves " + fixed(row.slope(), 2) + " µs.";
+  const auto calls = std::ranges::find_if(remedies, [](const Insight& one) { return one.calls_us > 0; });
+  if (calls != remedies.end() && prof::edit_of(row) == calls->edits && !calls_text(*calls).empty()) text += "\n" + calls_text(*calls) + ".";
+  return text;
+}
+
 // `step_us`: chooses the unit. `remedies`: one may say what the allocator's calls do.
 Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const std::vector<Insight>& remedies) {
   Table table;
   using Kind = Table::Kind;
   const StepUnit unit(step_us);
-  table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "what the step does"},
-                   {.key = "now_us", .name = "own time", .unit = unit.name(), .kind = Kind::Time, .tip = std::string("its work in the median one of the replayed steps, without waits; threads together. The split counts other steps, and only what no other work hides. ") + prof::kOnlyWaits},
-                   {.key = "one_us_less_saves", .name = "1 µs less saves", .decimals = 2, .tip = "what a step saves for each µs that this takes less: 1 on the critical path, 0 beside it"},
-                   {.key = "saved_if_free_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .tip = std::string(prof::kUpperLimit) + " " + prof::kSavesMore}};
-  const bool ranks = std::ranges::any_of(rows, [](const prof::HelpRow& row) { return row.rank >= 0; });
-  const auto calls = std::ranges::find_if(remedies, [](const Insight& one) { return one.calls_us > 0; });
-  if (ranks) table.columns.push_back({.key = "rank", .name = "rank", .kind = Kind::Count, .tip = "the rank that has most of it: the own time is of this rank"});
+  table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "what the step does, with the rank that has most of it"},
+                   {.key = "saved_if_free_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .tip = "at most, if the part took no time"}};
+  double most = 0;
+  for (const prof::HelpRow& row : rows) most = std::max(most, row.gain_us);
   for (const prof::HelpRow& row : rows) {
-    Table::Row cells{{row.name, row.only_waits() ? Table::Cell() : unit.cell(row.now_us), row.slope(), unit.cell(row.gain_us)}};
-    if (ranks) cells.cells.push_back(row.only_waits() ? Table::Cell() : Table::Cell(row.rank));
-    if (calls != remedies.end() && row.kind == prof::GroupKind::Cause && row.name == prof::path_cause_name({prof::PathCause::AllocatorCalls}) && !calls_text(*calls).empty())
-      cells.cells[0].tip = calls_text(*calls) + ".";
-    table.rows.push_back(std::move(cells));
+    Table::Cell name(row.name + prof::of_rank(row.rank)), saves = unit.cell(row.gain_us);
+    name.tip = saves.tip = own_time_text(row, remedies);
+    saves.swatch = static_cast<int>(row.meaning), saves.bar = row.gain_us / most;
+    table.rows.push_back({{name, saves}});
   }
   return table;
 }
+
+// One list item a row: what it is, and what it does to the step.
+QString item_text(const prof::EditPart& part, bool alone) {
+  return text(part.text) + '\n' + (alone ? less_text(part.alone_us) : QObject::tr("%1 · alone %2").arg(less_text(part.mean_us), less_text(part.alone_us)));
+}
+
+QStringList texts_of(const std::string& edits) {
+  QStringList texts;
+  for (const prof::Edit& one : prof::parse_edits(edits)) texts << text(one.text);
+  return texts;
+}
+
+std::string joined(const QStringList& edits) { return edits.join(QStringLiteral("; ")).toStdString(); }
 
 }  // namespace
 
@@ -111,22 +129,20 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : QWidget(parent) {
 void WhatIfPanel::build() {
   // Left: what can be changed, and what is. Right: what it does.
   auto* columns = new QSplitter(Qt::Horizontal, this);
-  auto *left = new QSplitter(Qt::Vertical, columns), *right = new QSplitter(Qt::Vertical, columns);
-  step_pane_ = new Pane(tr("The step"), right);
+  auto* left = new QSplitter(Qt::Vertical, columns);
+  step_pane_ = new Pane(tr("The step"), columns);
   body_ = new Headlined(step_pane_);
   view_ = new StepPathView(body_);
   body_->setPicture(view_);
   step_pane_->setBody(body_);
-  auto* below = new QSplitter(Qt::Horizontal, right);
   left->addWidget(buildEdits());
   left->addWidget(buildHelp());
-  below->addWidget(buildParts());
-  below->addWidget(buildProofs());
+  left->addWidget(buildParts());
   for (Pane* pane : {edits_pane_, step_pane_, help_pane_, parts_pane_}) pane->legend()->hide();
-  for (QSplitter* splitter : {columns, left, right, below}) splitter->setChildrenCollapsible(false);
-  columns->setStretchFactor(1, 1), below->setStretchFactor(0, 1);
-  left->setMinimumWidth(280), parts_pane_->setMinimumWidth(240), proofs_->setMinimumWidth(240);  // the first layout may be narrow
-  columns->setSizes({360, 800}), left->setSizes({260, 340}), below->setSizes({560, 300}), right->setSizes({380, 260});
+  for (QSplitter* splitter : {columns, left}) splitter->setChildrenCollapsible(false);
+  columns->setStretchFactor(1, 1), left->setStretchFactor(2, 1);
+  left->setMinimumWidth(280);  // the first layout may be narrow
+  columns->setSizes({370, 800}), left->setSizes({206, 172, 240});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->addWidget(columns);
@@ -143,21 +159,25 @@ QWidget* WhatIfPanel::buildEdits() {
   auto* body = new QWidget(edits_pane_);
   list_ = new QListWidget(body);
   list_->setAccessibleName(tr("Edits of the step"));
+  list_->setFrameShape(QFrame::NoFrame);
   list_->installEventFilter(this);
-  examples_ = new EmptyWords(list_, {});
   input_ = new QLineEdit(body);
   input_->setToolTip(tr("An edit is one of: %1").arg(QString::fromUtf8(prof::kEditForms)));
   input_->setAccessibleName(tr("New edit"));
-  together_ = label(body, 12), why_not_ = label(body, 11);
+  together_ = label(body, 11), quote_ = label(body, 11), proof_ = label(body, 11), why_not_ = label(body, 11);
+  for (QLabel* quiet : {together_, quote_, why_not_}) quiet->setForegroundRole(QPalette::PlaceholderText);
   prove_ = new QPushButton(tr("Check it"), body);
   prove_->setToolTip(tr("Trains with the choices now and with the choices that do the edits, in turn, and compares the measured step with the prediction."));
   clear_ = new QPushButton(tr("Clear"), body);
-  auto* buttons = new QHBoxLayout;
-  buttons->addWidget(prove_), buttons->addWidget(clear_);
+  clear_->setProperty("small", true);
+  edits_pane_->addOption(clear_);
+  auto* check = new QHBoxLayout;
+  check->addWidget(prove_), check->addWidget(why_not_, 1);
   auto* column = new QVBoxLayout(body);
-  for (QWidget* widget : std::initializer_list<QWidget*>{input_, list_, together_}) column->addWidget(widget);
-  column->addLayout(buttons);
-  column->addWidget(why_not_);
+  column->addWidget(input_);
+  column->addLayout(check);
+  column->addWidget(list_, 1);
+  for (QLabel* below : {together_, quote_, proof_}) column->addWidget(below);
   edits_pane_->setBody(body);
   connect(prove_, &QPushButton::clicked, this, &WhatIfPanel::prove);
   connect(clear_, &QPushButton::clicked, this, &WhatIfPanel::clearEdits);
@@ -217,14 +237,6 @@ QWidget* WhatIfPanel::buildParts() {
   return parts_pane_;
 }
 
-QWidget* WhatIfPanel::buildProofs() {
-  proofs_ = new ProofsPane(this);
-  proof_ = label(proofs_, 13), quote_ = label(proofs_, 11);
-  proofs_->addNote(proof_);
-  proofs_->addNote(quote_);
-  return proofs_;
-}
-
 QString WhatIfPanel::headline() const { return body_->headline(); }
 
 void WhatIfPanel::setRun(Run* run) {
@@ -232,6 +244,7 @@ void WhatIfPanel::setRun(Run* run) {
     if (run_) disconnect(run_, nullptr, this, nullptr);
     run_ = run, spans_ = 0, result_.reset();
     proof_->clear();
+    if (edits_.isEmpty() || !touched_) edits_.clear(), touched_ = false;
     if (run)
       connect(run, &Run::changed, this, [this] {
         if (!soon_.isActive()) soon_.start();
@@ -247,7 +260,7 @@ void WhatIfPanel::setTraining(bool busy) {
 
 void WhatIfPanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  readProofs();
+  proved_ = proved_predictions();
   refresh();
 }
 
@@ -259,60 +272,6 @@ bool WhatIfPanel::eventFilter(QObject* watched, QEvent* event) {
   }
   return QWidget::eventFilter(watched, event);
 }
-
-namespace {
-
-struct Example {
-  std::vector<PathPicture> pictures;  // measured, with the advice
-  prof::WhatIf then;
-  QString name;
-};
-
-// Without an edit, the advice that would help most shows what the page does.
-std::optional<Example> example_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<Insight>& remedies) {
-  const auto most = std::ranges::find_if(remedies, [](const Insight& one) { return one.saves_us.value > 0; });
-  if (most == remedies.end()) return std::nullopt;
-  const std::vector<prof::Edit> edits = prof::parse_edits(most->edits);
-  const prof::WhatIf then = prof::what_if(causes, trace, edits, 0);
-  const QString action = text(action_of(*most));
-  std::vector<PathPicture> pictures = step_pictures(causes, trace, edits, action, then, true);
-  return Example{std::move(pictures), then, action};
-}
-
-// How the saving relates to the split of the step, if an advice has the same edits.
-QString relation_of(const std::vector<Insight>& remedies, const std::string& edits) {
-  const auto same = std::ranges::find_if(remedies, [&](const Insight& one) { return one.saves_us.known() && one.edits == edits; });
-  const std::string relation = same == remedies.end() ? std::string() : relation_text(*same);
-  return relation.empty() ? QString() : QObject::tr("It saves %1: %2.").arg(text(prof::interval_text(same->saves_us)), text(relation));
-}
-
-QString change_of(const prof::WhatIf& then) {
-  const double before = then.measured_us.value, after = then.predicted_us.value;
-  const QString takes = text(prof::interval_text(then.predicted_us));
-  return after > 0 && after < before ? QObject::tr("%1, %2× faster").arg(takes, fixed_text(before / after, 2)) : takes;
-}
-
-// The predicted step, in one sentence.
-QString headline_of(const prof::WhatIf& result, const std::optional<Example>& example) {
-  const QString now = QObject::tr("A step takes %1").arg(text(prof::interval_text(result.measured_us)));
-  if (!result.edits.empty()) return QObject::tr("%1. With the edits it would take %2").arg(now, change_of(result));
-  return example ? QObject::tr("%1. For example, with “%2” it would take %3").arg(now, example->name, change_of(example->then)) : now;
-}
-
-// "56 % of it is “matrix product”"; empty without a path.
-QString most_of(const std::vector<prof::PathShare>& path, double step_us) {
-  return path.empty() || !(step_us > 0) ? QString() : QObject::tr("%1 % of it is “%2”").arg(100 * path.front().path_us / step_us, 0, 'f', 0).arg(text(path.front().name));
-}
-
-QString path_note_of(const prof::WhatIf& result, const std::optional<Example>& example) {
-  const prof::WhatIf& then = example ? example->then : result;
-  QStringList parts{most_of(result.path, result.measured_us.value), most_of(then.path_after, then.predicted_us.value)};
-  if (!parts[1].isEmpty()) parts[1].prepend(QObject::tr("in the predicted step, "));
-  parts.removeAll(QString());
-  return QObject::tr("Underlined: on the [critical path], which decides how long a step takes") + (parts.isEmpty() ? QString() : QStringLiteral(". ") + parts.join(QStringLiteral("; "))) + QStringLiteral(".");
-}
-
-}  // namespace
 
 // Edits of another run may select nothing in this one: they are left out, and the sentence says so.
 void WhatIfPanel::refresh() {
@@ -327,80 +286,93 @@ void WhatIfPanel::refresh() {
   try {
     compute(edits_);
   } catch (const std::exception& problem) {
-    result_.reset();
-    if (!edits_.empty()) emit said(QString::fromUtf8(problem.what()), true);
-    edits_.clear();
+    if (touched_) emit said(QString::fromUtf8(problem.what()), true);
+    edits_.clear(), touched_ = false;
+    takeAdvice();
     try {
-      compute({});
+      compute(edits_);
     } catch (const std::exception& none) {
+      result_.reset();
       body_->showReason(QString::fromUtf8(none.what()));
     }
   }
   fill();
 }
 
+// Until the person changes them, the edits are those of the advice that saves most. A live run keeps them while it has this advice.
 void WhatIfPanel::takeAdvice() {
   advice_.setRun(run_, true);
   const auto [facts, found] = advice_.found(true);
   facts_step_us_ = facts.step_us, remedies_ = app::remedies(found, facts_step_us_);
+  if (touched_ || (run_->live() && adviceWithTheEdits())) return;
+  const auto most = std::ranges::find_if(remedies_, [](const Insight& one) { return one.saves_us.value > 0; });
+  edits_ = most == remedies_.end() ? QStringList() : texts_of(most->edits);
+}
+
+const Insight* WhatIfPanel::adviceWithTheEdits() const {
+  const auto same = std::ranges::find_if(remedies_, [&](const Insight& one) { return !edits_.isEmpty() && one.saves_us.known() && texts_of(one.edits) == edits_; });
+  return same == remedies_.end() ? nullptr : &*same;
 }
 
 void WhatIfPanel::compute(const QStringList& edits) {
-  const QString written = edits.join(QStringLiteral("; "));
-  const std::vector<prof::Edit> parsed = edits.empty() ? std::vector<prof::Edit>{} : prof::parse_edits(written.toStdString());
+  const std::vector<prof::Edit> parsed = edits.empty() ? std::vector<prof::Edit>{} : prof::parse_edits(joined(edits));
   const prof::StepCauses causes = causes_of(*run_);
   const prof::WhatIf result = prof::what_if(causes, run_->trace, parsed);
-  const std::optional<Example> example = parsed.empty() ? example_of(causes, run_->trace, remedies_) : std::nullopt;
-  std::vector<PathPicture> pictures = example ? example->pictures : step_pictures(causes, run_->trace, parsed, written, result);
-  headline_ = headline_of(result, example), path_note_ = path_note_of(result, example);
-  relation_ = relation_of(remedies_, written.toStdString());
-  view_->setPictures(std::move(pictures));
+  view_->setPictures(step_pictures(causes, run_->trace, parsed, result));
   result_ = result, edits_ = edits;
 }
 
-bool WhatIfPanel::addEdit(const QString& edit) {
-  if (!run_) return false;
+// False, and says why, if they cannot be applied.
+bool WhatIfPanel::use(const QStringList& edits) {
   try {
-    QStringList all = edits_;
-    for (const prof::Edit& one : prof::parse_edits(edit.toStdString())) all << text(one.text);
-    compute(all);
+    compute(edits);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
     return false;
   }
+  proof_->clear();
   fill();
   return true;
 }
 
+bool WhatIfPanel::addEdit(const QString& edit) {
+  if (!run_) return false;
+  QStringList all = edits_;
+  try {
+    for (const QString& one : texts_of(edit.toStdString()))
+      if (!all.contains(one)) all << one;
+  } catch (const std::exception& problem) {
+    emit said(QString::fromUtf8(problem.what()), true);
+    return false;
+  }
+  const bool used = use(all);
+  touched_ = touched_ || used;
+  return used;
+}
+
+// An advice takes the place of another one. Edits of the person stay.
 void WhatIfPanel::addRemedy(int row) {
   const Insight& chosen = remedies_[static_cast<size_t>(row)];
   if (chosen.edits.empty()) return emit said(tr("No edit of the replay does this. The page Advice says how to try it."), false);
-  addEdit(text(chosen.edits));
+  if (adviceWithTheEdits()) touched_ = use(texts_of(chosen.edits)) || touched_;
+  else addEdit(text(chosen.edits));
 }
 
 void WhatIfPanel::removeEdit(int index) {
   if (index < 0 || index >= edits_.size() || !run_) return;
   QStringList left = edits_;
   left.removeAt(index);
-  try {
-    compute(left);
-  } catch (const std::exception& problem) {
-    emit said(QString::fromUtf8(problem.what()), true);
-  }
-  fill();
+  touched_ = use(left) || touched_;
 }
 
 void WhatIfPanel::clearEdits() {
-  edits_.clear(), spans_ = 0, result_.reset();
-  proof_->clear();
-  refresh();
+  if (run_) touched_ = use({}) || touched_;
 }
 
 void WhatIfPanel::fill() {
   fillEdits();
   fillPrediction();
   fillTables();
-  fillQuote();
   if (!result_) {
     view_->setPictures({});
     if (!run_ || run_->trace.span_count() == 0) body_->showReason(run_ ? tr("This run has no trace. Train with the trace level kernels or full.") : tr("Click a run that was traced."));
@@ -408,38 +380,35 @@ void WhatIfPanel::fill() {
   }
   const prof::WhatIf& r = *result_;
   const QString steps = r.whole_trace ? tr("the whole trace") : tr("median step of %1").arg(text(prof::which_steps(r.which)));
-  QStringList notes;
-  if (!relation_.isEmpty()) notes << relation_;
-  notes << path_note_;
-  if (r.unexplained_us > 0.01 * r.measured_us.value) notes << tr("For %1 of a step, the records do not show what the GPU waits for.").arg(step_time_text(r.unexplained_us));
+  QStringList notes{tr("Underlined: the [critical path], the chain of work and waits that decides how long a step takes.")}, tips;
+  if (!edits_.isEmpty()) notes.front().prepend(tr("With “%1”. ").arg(text(joined(edits_))));
   for (const std::string& warning : r.warnings) notes << text(warning);
-  body_->showResult(with_units(headline_ + QStringLiteral(".")), notes.join('\n'));
+  if (const Insight* advice = adviceWithTheEdits()) tips << text(relation_text(*advice));
+  if (r.unexplained_us > 0) tips << tr("For %1 of a step, the records do not show what the GPU waits for. A prediction keeps this time.").arg(step_time_text(r.unexplained_us));
+  const QString todo = edits_.isEmpty() ? tr(" Write an edit, or double-click a row.") : QString();
+  body_->showResult(with_units(text(prof::step_text(r)) + todo), notes.join('\n'), tips.join('\n'));
   step_pane_->setTitle(tr("The step"), steps, steps);
 }
 
-void WhatIfPanel::showExamples() {
-  const QString work = named_work(result_);
-  examples_->setText(tr("The page predicts a step with your edits, such as\nno sync") +
-                     (work.isEmpty() ? QString() : tr("\n%1 /2 (half the time of %1)").arg(work)));
-  input_->setPlaceholderText(work.isEmpty() ? tr("no sync") : tr("no sync; %1 /2").arg(work));
-}
-
 void WhatIfPanel::fillEdits() {
-  showExamples();
-  list_->clear();
+  const QString work = named_work(result_);
+  input_->setPlaceholderText(work.isEmpty() ? tr("no sync") : tr("no sync; %1 /2").arg(work));
+  list_->clear(), together_->clear(), quote_->clear();
   clear_->setEnabled(!edits_.isEmpty());
-  for (qsizetype i = 0; i < edits_.size(); ++i) {
-    const bool known = result_ && static_cast<size_t>(i) < result_->edits.size();
-    const prof::EditPart part = known ? result_->edits[static_cast<size_t>(i)] : prof::EditPart();
-    list_->addItem(edits_[i] + (known ? tr("\n%1 · alone %2").arg(less_text(part.mean_us), less_text(part.alone_us)) : QString()));
+  const Insight* advice = adviceWithTheEdits();
+  edits_pane_->setTitle(tr("Edits"), advice ? tr("from Advice: %1").arg(text(action_of(*advice))) : QString(), advice ? tr("from Advice") : QString());
+  if (result_ && !result_->edits.empty()) {
+    double alone = 0;
+    for (const prof::EditPart& part : result_->edits) {
+      list_->addItem(item_text(part, result_->edits.size() == 1));
+      alone += part.alone_us;
+    }
+    const double shared = alone - result_->saves_us.value;
+    const QString sum = shared > 0 ? tr("Together %1: alone, they save the same %2.") : tr("Together %1: %2 of it only together.");
+    if (result_->edits.size() > 1) together_->setText(sum.arg(less_text(result_->saves_us.value), step_time_text(std::abs(shared))));
+    quote_->setText(text(proved_.checked_text(kind_of_edits(joined(edits_)))) + '.');
   }
-  if (!result_ || result_->edits.empty()) return together_->setText(tr("Write an edit, or double-click a row below. Del removes an edit."));
-  double alone = 0;
-  for (const prof::EditPart& part : result_->edits) alone += part.alone_us;
-  const double together = result_->saves_us.value;
-  QStringList words{tr("Together %1 per step").arg(less_text(together))};
-  if (result_->edits.size() > 1) words << (alone > together ? tr("alone they would save %1 more: that much they share") : tr("alone they would save %1 less: they help each other")).arg(step_time_text(std::abs(alone - together)));
-  together_->setText(words.join(QStringLiteral("; ")) + QStringLiteral("."));
+  for (QLabel* below : {together_, quote_, proof_}) below->setVisible(!below->text().isEmpty());
 }
 
 QString WhatIfPanel::whyNotProved() const {
@@ -448,7 +417,7 @@ QString WhatIfPanel::whyNotProved() const {
   if (run_->elsewhere) return tr("The run was trained by another program.");
   if (training_) return tr("Stop the training first (Run › Stop).");
   try {
-    const ChosenEdits chosen = choices_of(run_->spec, prof::parse_edits(edits_.join("; ").toStdString()), device_info().cuda);
+    const ChosenEdits chosen = choices_of(run_->spec, prof::parse_edits(joined(edits_)), device_info().cuda);
     return text(chosen.refusal);
   } catch (const std::exception& problem) {
     return QString::fromUtf8(problem.what());
@@ -456,35 +425,30 @@ QString WhatIfPanel::whyNotProved() const {
 }
 
 void WhatIfPanel::fillPrediction() {
-  proof_->setVisible(!proof_->text().isEmpty());
   const QString why = whyNotProved();
   prove_->setEnabled(why.isEmpty() && !job_.running());
   why_not_->setText(job_.running() ? tr("Trains both in turn…") : why);
-  why_not_->setVisible(!edits_.isEmpty() && !why_not_->text().isEmpty());
 }
 
 void WhatIfPanel::fillTables() {
-  help_model_.setTable(result_ ? with_columns(remedy_table(remedies_, facts_step_us_), {"action", "now_us", "saves_us"}) : Table{});
-  help_note_->setText(text(predictions_note(remedies_)));
-  if (result_ && remedies_.empty()) help_note_->setText(tr("No advice makes this step shorter."));
+  help_model_.setTable(result_ ? with_columns(remedy_table(remedies_, facts_step_us_), {"action", "saves_us"}) : Table{});
+  const PredictionsNote note = predictions_note(remedies_);
+  help_note_->setText(result_ && remedies_.empty() ? tr("No advice makes this step shorter.") : text(note.sentence));
+  help_note_->setToolTip(text(note.more));
   help_note_->setVisible(!help_note_->text().isEmpty());
-  help_pane_->setTitle(tr("Advice"), tr("as on the page Advice · double-click: add as an edit"), tr("double-click: add as an edit"));
+  help_pane_->setTitle(tr("Advice"), tr("double-click: predict it"));
   const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);
   parts_model_.setTable(result_ ? parts_table(rows, result_->measured_us.value, remedies_) : Table{});
   kind_button_->setText(list_name(kind_));
   for (int i = 0; const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
     kind_button_->menu()->actions()[i++]->setEnabled(!rows_of(result_, kind).empty());
-  parts_note_->setText(text(prof::kUpperLimit));
+  parts_note_->setText(text(prof::kNotTheSplit));
   parts_note_->setVisible(!rows.empty());
   parts_pane_->setTitle(tr("If a part took no time"), result_ && !result_->edits.empty() ? tr("after the edits") : QString());
   fitTables();
 }
 
-// The names matter most: a narrow table leaves out what the tooltips of the rows say, too.
 void WhatIfPanel::fitTables() {
-  constexpr int kAllColumns = 430, kLess = 2, kWithWaits = 380, kWaits = 1;
-  help_table_->setColumnHidden(kWaits, help_table_->viewport()->width() < kWithWaits);
-  parts_table_->setColumnHidden(kLess, parts_table_->viewport()->width() < kAllColumns);
   fit_columns(*parts_table_, parts_model_);
   fit_columns(*help_table_, help_model_);
 }
@@ -492,7 +456,7 @@ void WhatIfPanel::fitTables() {
 void WhatIfPanel::prove() {
   if (!prove_->isEnabled()) return;
   const RunSpec spec = run_->spec;
-  const std::string written = edits_.join("; ").toStdString();
+  const std::string written = joined(edits_);
   job_.start(
       [this, spec, written](const Job::Side& side) {
         const Proof proof = app::prove(spec, written, data::load(spec.data));
@@ -509,23 +473,8 @@ void WhatIfPanel::prove() {
 void WhatIfPanel::showProof(const Proof& proof) {
   proof_->setText(tr("measured %1, predicted %2: %3 % off (%4)")
                       .arg(step_time_text(proof.after_us.value), step_time_text(proof.predicted_us.value), fixed_text(100 * proof.error(), 1), text(proof.changes)));
-  readProofs();
-  proof_->show();
-  proofs_->mark(proof);
-  fillTables();
-  fillQuote();
-}
-
-void WhatIfPanel::readProofs() {
   proved_ = proved_predictions();
-  proofs_->setProofs(proved_);
-}
-
-// Without edits, the note of the advice says it.
-void WhatIfPanel::fillQuote() {
-  const bool any = result_ && !edits_.isEmpty();
-  quote_->setText(any ? text(proved_.quote(result_->saves_us, result_->predicted_us.value, kind_of_edits(edits_.join("; ").toStdString()))) : QString());
-  quote_->setVisible(any);
+  fill();
 }
 
 }  // namespace ws::app

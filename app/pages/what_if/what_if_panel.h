@@ -1,5 +1,5 @@
-// The page about what a step would take if …: edits, both steps with their critical paths, the advice, what a step would
-// save if a part took no time, and proofs.
+// The page about what a step would take if …: edits, both steps with their critical paths, the advice, and what a step would
+// save if a part took no time.
 #pragma once
 #include <QPointer>
 #include <QStringList>
@@ -24,7 +24,6 @@ namespace ws::app {
 
 class Headlined;
 class Pane;
-class ProofsPane;
 class StepPathView;
 
 class WhatIfPanel : public QWidget {
@@ -46,7 +45,6 @@ class WhatIfPanel : public QWidget {
   QLabel* helpNote() const { return help_note_; }
   const std::vector<Insight>& remedies() const { return remedies_; }
   QLabel* whyNotLabel() const { return why_not_; }  // why nothing can be proved now
-  ProofsPane* proofs() const { return proofs_; }
   QString headline() const;
   void setTraining(bool busy);  // proofs wait while something trains
   void prove();
@@ -62,22 +60,20 @@ class WhatIfPanel : public QWidget {
   QWidget* buildEdits();
   QWidget* buildHelp();
   QWidget* buildParts();
-  QWidget* buildProofs();
   void build();
   void refresh();
   void takeAdvice();
+  const Insight* adviceWithTheEdits() const;  // nullptr: the edits are those of no advice
+  bool use(const QStringList& edits);
   void addRemedy(int row);
   void compute(const QStringList& edits);  // throws Failure
   void fill();
-  void showExamples();
   void fillEdits();
   void fillPrediction();
   void fillTables();
   void fitTables();
   QString whyNotProved() const;
   void showProof(const Proof& proof);
-  void readProofs();
-  void fillQuote();
 
   QPointer<Run> run_;
   size_t spans_ = 0;  // of the run when it was computed
@@ -85,19 +81,17 @@ class WhatIfPanel : public QWidget {
   std::vector<Insight> remedies_;
   double facts_step_us_ = 0;  // on whose scale the advice predicts a step
   QStringList edits_;
+  bool touched_ = false;  // the person changed the edits
   std::optional<prof::WhatIf> result_;
   bool training_ = false;
   Headlined* body_ = nullptr;
   StepPathView* view_ = nullptr;
   Pane *edits_pane_ = nullptr, *step_pane_ = nullptr, *help_pane_ = nullptr, *parts_pane_ = nullptr;
   QListWidget* list_ = nullptr;
-  QLabel* examples_ = nullptr;
   QLineEdit* input_ = nullptr;
   QLabel *together_ = nullptr, *help_note_ = nullptr, *parts_note_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *quote_ = nullptr;
   QPushButton *prove_ = nullptr, *clear_ = nullptr, *kind_button_ = nullptr;
   prof::GroupKind kind_ = prof::GroupKind::Cause;  // of the parts
-  QString headline_, relation_, path_note_;
-  ProofsPane* proofs_ = nullptr;
   ProvedPredictions proved_ = ProvedPredictions({}, {});
   TableModel help_model_, parts_model_;
   TableSorter help_sorter_, parts_sorter_;

@@ -301,7 +301,10 @@ void WhatIfPanel::refresh() {
 
 // Until the person changes them, the edits are those of the advice that saves most. A live run keeps them while it has this advice.
 void WhatIfPanel::takeAdvice() {
-  advice_.setRun(run_, true);
+  {
+    const QSignalBlocker quiet(advice_);  // its answer comes now
+    advice_.setRun(run_, true);
+  }
   const auto [facts, found] = advice_.found(true);
   facts_step_us_ = facts.step_us, remedies_ = app::remedies(found, facts_step_us_);
   if (touched_ || (run_->live() && adviceWithTheEdits())) return;

@@ -155,9 +155,8 @@ void SplitPane::refresh() {
     splits.push_back(&run->split);
     if (run->split.steps > 0) which.insert(run->split.which);
   }
-  merged_ = compact_ && !isWide();
-  table_ = split_table(splits, merged_);
-  if (compact_ && !merged_ && tightHeight() > height()) merged_ = true, table_ = split_table(splits, true);
+  merged_ = false, table_ = split_table(splits, false);
+  if (compact_ && tightHeight() > height()) merged_ = true, table_ = split_table(splits, true);
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
   const QString steps = which.size() == 1 ? QString::fromStdString(*which.begin()) : tr("each run's steps");
   const QString note = which.empty() ? unit : tr("%1 · median of %2").arg(unit, steps);

@@ -58,7 +58,7 @@ std::string late_text(const MultiprocessorReport& report, const LateEnd& late) {
 
 std::string late_headline(const MultiprocessorReport& report) {
   if (!report.late.empty()) return late_text(report.late[0]);
-  return "No multiprocessor is late in most steps";
+  return "No multiprocessor is regularly late";
 }
 
 std::string caption(const MultiprocessorReport& report) {

@@ -449,8 +449,7 @@ Table stall_table(const std::vector<StallRow>& rows, StallsBy by) {
 }
 
 std::string no_samples_text(const std::string& said) {
-  const std::string how = "To see where kernels wait, train or record with X-ray, a choice of the trace (--xray on the command line).";
-  return said.empty() ? "No samples yet. " + how : said;
+  return said.empty() ? "No samples yet. Train or record with X-ray (--xray) to see where kernels wait." : said;
 }
 
 std::string to_text(const StallReport& report) {

@@ -26,14 +26,23 @@ ReportFigure figure_of(const std::vector<ReportRun>& runs, size_t i) {
           step_figure(report, map, paper_ink(), kWidth)};
 }
 
+bool on_all(const prof::MultiprocessorReport& report) {
+  return std::ranges::all_of(report.phases, [&](const auto& phase) { return static_cast<size_t>(phase.multiprocessors) == report.rows.size(); });
+}
+
 }  // namespace
 
-const char* const kPartsNote = "mean of a step, µs, over the multiprocessors (SMs)";
+
+std::string parts_note(const prof::MultiprocessorReport& report) {
+  return "mean of a step, µs, over " + std::string(on_all(report) ? std::to_string(report.rows.size()) + " multiprocessors" : "the multiprocessors") + " (SMs)";
+}
 
 Table parts_table(const prof::MultiprocessorReport& report) {
-  Table table = with_columns(prof::part_table(report), {"name", "min_us", "median_us", "max_us", "multiprocessors", "slowest"});
+  std::vector<std::string> columns{"name", "min_us", "median_us", "max_us", "multiprocessors", "slowest"};
+  if (on_all(report)) std::erase(columns, "multiprocessors");
+  Table table = with_columns(prof::part_table(report), columns);
   for (Table::Column& column : table.columns) column.unit.clear();
-  for (Table::Row& row : table.rows) row.cells[5].text = short_name(std::get<std::string>(row.cells[5].value));
+  for (Table::Row& row : table.rows) row.cells.back().text = short_name(std::get<std::string>(row.cells.back().value));
   choose_decimals(table);
   return table;
 }
@@ -55,7 +64,7 @@ std::string multiprocessors_html(const std::vector<ReportRun>& runs) {
             escape_xml(figure.caption) + "</figcaption></figure>\n";
     for (size_t late = 1; late < runs[i].inside.late.size(); ++late)
       html += "<p class=\"note\">" + escape_xml(prof::late_text(runs[i].inside.late[late])) + ".</p>\n";
-    html += "<p><b>Parts</b>, " + escape_xml(kPartsNote) + "</p>\n" + to_html(parts_table(runs[i].inside));
+    html += "<p><b>Parts</b>, " + escape_xml(parts_note(runs[i].inside)) + "</p>\n" + to_html(parts_table(runs[i].inside));
   }
   return html;
 }

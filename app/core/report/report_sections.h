@@ -16,7 +16,7 @@ std::vector<ReportFigure> rank_figures(const std::vector<ReportRun>& runs);
 std::string ranks_html(const std::vector<ReportRun>& runs);  // empty if no run has several ranks
 
 Table parts_table(const prof::MultiprocessorReport& report);
-extern const char* const kPartsNote;  // what its numbers are
+std::string parts_note(const prof::MultiprocessorReport& report);  // what its numbers are
 std::vector<ReportFigure> multiprocessor_figures(const std::vector<ReportRun>& runs);
 std::string multiprocessors_html(const std::vector<ReportRun>& runs);  // empty if no kernel shows its inside
 

@@ -107,7 +107,7 @@ QWidget* KernelPanel::makeEditor() {
   exercises_->setAccessibleName(tr("Exercise"));
   exercises_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   exercises_->setMinimumContentsLength(16);  // its names are read when the page is shown first
-  check_ = new QPushButton(tr("Build and Check"), pane);
+  check_ = new QPushButton(cuda_ ? tr("Build and check") : tr("Build"), pane);
   check_->setToolTip(tr("Compares the kernel with the op on many shapes, in a process of its own (Ctrl+Enter)."));
   make_primary(*check_);
   for (QWidget* option : std::initializer_list<QWidget*>{exercises_, files_, computes_, check_}) pane->addOption(option);
@@ -189,7 +189,7 @@ QWidget* KernelPanel::makeTimePane() {
   time_pane_->setTitle(tr("Time"), tr("beside the built-in kernel and the limits"));
   auto* body = new QWidget(time_pane_);
   time_table_ = table_view(body, time_model_, time_sorter_, tr("Time beside the built-in kernel and the limits"));
-  new EmptyWords(time_table_, tr("The times appear here after the check passes."));
+  new EmptyWords(time_table_, cuda_ ? tr("The times appear here after the check passes.") : tr("Times need an NVIDIA GPU."));
   use_ = new QCheckBox(tr("Use it"), body);
   use_text_ = label(body, ui_font(11), {.selectable = true});
   undo_ = new QPushButton(tr("Undo"), body);
@@ -586,7 +586,7 @@ std::string KernelPanel::withKernel(bool used) const {
 }
 
 QString KernelPanel::whyNotUsed() const {
-  if (!cuda_) return tr("A kernel of your own runs on an NVIDIA GPU.");
+  if (!cuda_) return tr("Needs an NVIDIA GPU.");
   if (strip_->exercise()) return tr("An exercise has its own shapes. Choose No exercise to train with this kernel.");
   if (!good_) return tr("The switch opens when the check passes.");
   if (workspace_.session()->busy() && workspace_.session()->remote()) return tr("The training is on another machine, which does not have this file.");

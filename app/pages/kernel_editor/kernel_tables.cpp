@@ -24,7 +24,7 @@ Table time_table(const OwnKernelVerdict& v, Precision precision) {
   Table table;
   table.columns = {{.key = "what", .name = "kernel", .kind = Kind::Text},
                    {.key = "us", .name = "time", .unit = "µs", .kind = Kind::Time, .decimals = 2, .tip = "of a launch in a graph, median"},
-                   {.key = "of_limit", .name = "of limit", .unit = "×", .kind = Kind::Number, .decimals = 1}};
+                   {.key = "of_limit", .name = "× of the limit", .kind = Kind::Number, .decimals = 1}};
   if (!(v.own_us > 0)) return table;
   const KernelLimits limits = kernel_limits(v, precision);
   const double limit = limits.us();

@@ -229,7 +229,7 @@ void LabForm::buildSizes(QVBoxLayout* column) {
   range_row_ = labelled(tr("N from"), both(from_, tr("to"), to_));
   range_row_->setToolTip(tr("4096, 2^12 or 64M"));
   custom_row_ = labelled(tr("N"), custom_);
-  shape_row_ = labelled(tr("m × k × N"), both(m_, "×", k_));
+  shape_row_ = labelled(tr("m, k"), both(m_, "×", k_));
   for (QWidget* row : {range_row_, custom_row_, labelled(tr("points"), spacing_), shape_row_})
     section->body()->addWidget(row);
   column->addWidget(section);

@@ -87,7 +87,7 @@ LabResults::LabResults(QWidget* parent) : QWidget(parent) {
 
 Pane* LabResults::buildTimes() {
   chart_ = new LabChart(LabAxis::Time);
-  chart_->setEmptyText(tr("Choose an operation and press Measure: each variant gets a curve, each size a point."));
+  chart_->setEmptyText(tr("Press Measure: each variant gets a curve, each size a point."));
   auto* pane = new Pane(tr("Time of one call"), this);
   pane->setTitle(tr("Time of one call"), tr("median · band: 5th to 95th percentile"));
   pane->legend()->hide();
@@ -196,7 +196,7 @@ void LabResults::chooseAxis() {
   const bool time = chart_->axis() == LabAxis::Time, flops = throughput_->axis() == LabAxis::Flops;
   if (!time && chart_->axis() != throughput_->axis()) chart_->setAxis(throughput_->axis());
   axis_->setVisible(mayHaveRates());
-  const QString axis = time ? tr("y: time") : flops ? tr("y: FLOP/s") : tr("y: B/s");
+  const QString axis = time ? tr("y axis: time") : flops ? tr("y axis: FLOP/s") : tr("y axis: B/s");
   axis_->setText(axis);
 }
 
@@ -276,7 +276,7 @@ void LabResults::showCrossovers() {
   crossovers_->clearSpans();
   crossovers_->setRowCount(std::max(1, static_cast<int>(found.size())));
   if (found.empty()) {
-    auto* none = new QTableWidgetItem(shown_.empty() ? tr("Variants that overtake others")
+    auto* none = new QTableWidgetItem(shown_.empty() ? tr("None yet")
                                                      : tr("No variant overtakes another"));
     none->setFlags(Qt::NoItemFlags);
     none->setForeground(theme().quiet);
@@ -308,7 +308,8 @@ void LabResults::showSentences() {
     lines << tr(
         "Each point is checked against the CPU in float64. Points with errors beyond rounding are not drawn. Dashed "
         "curves are pitfalls, shown as a warning. Click a point to open the timeline of its calls.");
-  headline_->setText(lab_headline(shown_.empty() ? lab::LabResult{} : shown_[0].result));
+  const bool only_machine = shown_.empty() && page_.isEmpty() && !why_no_gpu_.isEmpty();
+  headline_->setText(only_machine ? tr("This machine") : lab_headline(shown_.empty() ? lab::LabResult{} : shown_[0].result));
   sentences_->setText(lines.join("\n\n"));
   bool recorded = false;
   if (!shown_.empty() && !shown_[0].path.isEmpty())

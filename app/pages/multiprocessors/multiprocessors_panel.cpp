@@ -131,7 +131,7 @@ void MultiprocessorsPanel::fill() {
     body_->showReason(why_empty);
   top_->setTitle(tr("Multiprocessors"), any ? text(prof::caption(report)) + besideStepTime() : QString(),
                  any ? briefNote() : QString());
-  parts_pane_->setTitle(tr("Parts"), text(kPartsNote), tr("µs"));
+  parts_pane_->setTitle(tr("Parts"), text(parts_note(report)), tr("µs"));
   parts_model_.setTable(parts_table(report));
   view_->setReport(reader_.report());
   fit_columns(*parts_table_, parts_model_);

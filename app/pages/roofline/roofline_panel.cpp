@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "app/widgets/headlined.h"
 #include "app/widgets/theme.h"
 #include "app/widgets/tip.h"
 #include "app/text/units.h"
@@ -93,7 +94,7 @@ bool can_measure(const Run& run) {
 Roof roof_of(const QString& device, Precision precision) {
   if (const auto seen = measured_roof(lab::remembered_ceilings(without_count(device.toStdString())), precision))
     return with_sheet(*seen, device);
-  Roof roof{{}, false, false, QObject::tr("data sheet")};
+  Roof roof{{}, false, false, QObject::tr("taken from the data sheet")};
   if (const Sheet* sheet = sheet_of(device)) {
     roof.ceilings = {of_precision(precision, sheet->fp32, sheet->tf32, sheet->half), sheet->bytes};
     roof.products = products_of(sheet->fp32, sheet->tf32, sheet->half);
@@ -176,8 +177,7 @@ void RooflineView::paintRoof(QPainter& painter, std::vector<QRectF>& taken) cons
   painter.setFont(ui_font(11));
   QRectF words;
   painter.drawText(QRectF(area().left(), y(ceilings.flops_per_s) - 18, area().width() - 4, 16), Qt::AlignRight,
-                   significant_text(ceilings.flops_per_s / 1e12) + " TFLOP/s · " +
-                       significant_text(ceilings.bytes_per_s / 1e12) + " TB/s (" + roof_.whose + ")", &words);
+                   tr("%1 · %2 TFLOP/s · memory %3 TB/s").arg(QString::fromStdString(std::string(to_string(run_->spec.exec.precision))), significant_text(ceilings.flops_per_s / 1e12), significant_text(ceilings.bytes_per_s / 1e12)), &words);
   taken.push_back(words);
 }
 
@@ -270,18 +270,6 @@ void RooflineView::paintEvent(QPaintEvent*) {
   painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignCenter, tr("FLOP per byte moved"));
   if (std::ranges::any_of(points_, [](const auto& p) { return p.phase == "evaluate"; }))
     painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignRight, tr("ring: in evaluation"));
-  if (points_.empty()) {
-    const QString words =
-        !run_ ? tr("Click a traced run or press Train.\nEach op appears here: its FLOP/s against its FLOP per byte.")
-        : run_->origin == RunOrigin::Imported
-            ? tr("The work of a recorded program's kernels is not known,\nso they cannot be placed here.")
-            : tr("Each op of a traced run appears here:\nits FLOP/s against its FLOP per byte.");
-    painter.setFont(ui_font(12.5));
-    QRectF around = painter.boundingRect(box, Qt::AlignCenter, words).adjusted(-12, -8, 12, 8);
-    painter.fillRect(around, t.base);
-    painter.drawText(box, Qt::AlignCenter, words);
-    return;
-  }
   std::vector<QRectF> taken = pointBoxes();
   for (const auto& [name, flops] : roof_.products) taken.push_back(lineOf(flops));
   paintRoof(painter, taken);
@@ -374,13 +362,15 @@ bool RooflineView::event(QEvent* event) {
 
 RooflinePanel::RooflinePanel(Focus* focus, QWidget* parent)
     : Pane(tr("Roofline"), parent),
-      view_(new RooflineView(focus, this)),
+      body_(new Headlined(this)),
+      view_(new RooflineView(focus, body_)),
       measure_(new QPushButton(tr("Measure this card"), this)) {
   legend()->hide();
   measure_->hide();
+  body_->setPicture(view_);
   connect(measure_, &QPushButton::clicked, this, &RooflinePanel::measure);
   addOption(measure_);
-  setBody(view_);
+  setBody(body_);
   refresh_.setInterval(kRooflineRefreshMs);
   connect(&refresh_, &QTimer::timeout, this, [this] {
     if (isVisible() && run_ && run_->live()) refresh();
@@ -415,15 +405,16 @@ QString RooflinePanel::finding(const std::vector<prof::RooflinePoint>& points) {
   const auto ops = std::ranges::count_if(points, trains);
   const auto far = std::ranges::count_if(points, [&](const auto& p) { return trains(p) && p.share < kFar; });
   if (2 * far > ops)
-    return tr("%1 of %2 ops stay below a tenth of their roof: they are too small to fill the GPU").arg(far).arg(ops);
+    return tr("%1 of %2 ops stay below a tenth of their roof: they are too small to fill the GPU.").arg(far).arg(ops);
   if (std::ranges::any_of(points, [](const auto& p) { return p.share > 1; })) return RooflineView::above_roof();
-  return tr("under the slope memory limits an op, under the flat part arithmetic");
+  return tr("Under the slope memory limits an op, under the flat part arithmetic.");
 }
 
 void RooflinePanel::refresh() {
   if (!run_) {
     measure_->hide();
     view_->setPoints(nullptr, {}, {});
+    body_->showReason(tr("Click a traced run or press Train.\nEach op appears here: its FLOP/s against its FLOP per byte."));
     return setTitle(tr("Roofline"), {});
   }
   const Roof roof = roof_of(*run_);
@@ -436,10 +427,14 @@ void RooflinePanel::refresh() {
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
   auto points = prof::roofline(run_->trace, begin, end, roof.ceilings);
   add_inner_ops(points, *run_, roof.ceilings);
-  const QString reading = roof.ceilings.flops_per_s > 0 ? finding(points) : tr("no ceiling is known for this device");
+  const bool known = roof.ceilings.flops_per_s > 0;
+  if (points.empty())
+    body_->showReason(run_->origin == RunOrigin::Imported ? tr("The work of a recorded program's kernels is not known,\nso they cannot be placed here.")
+                                                          : tr("Each op of a traced run appears here:\nits FLOP/s against its FLOP per byte."));
+  else
+    body_->showResult(known ? finding(points) : tr("No ceiling is known for this device."), known ? tr("The roof was %1.").arg(roof.whose) : QString());
   view_->setPoints(run_, std::move(points), roof);
-  const QString of = run_->device.isEmpty() ? reading : run_->device + " · " + reading;
-  setTitle(tr("Roofline"), run_->title + " · " + of, of);
+  setTitle(tr("Roofline"), run_->title + (run_->device.isEmpty() ? QString() : " · " + run_->device), run_->device);
 }
 
 }  // namespace ws::app

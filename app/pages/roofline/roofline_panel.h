@@ -15,6 +15,8 @@ class QPushButton;
 
 namespace ws::app {
 
+class Headlined;
+
 struct Roof {
   prof::Ceilings ceilings;  // zeros if the GPU is unknown: then nothing is drawn
   bool measured = false;    // otherwise from the data sheet
@@ -84,6 +86,7 @@ class RooflinePanel : public Pane {
   void measure();
 
   QPointer<Run> run_;
+  Headlined* body_;
   RooflineView* view_;
   QPushButton* measure_;
   QTimer refresh_;

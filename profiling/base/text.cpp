@@ -38,6 +38,13 @@ std::string significant(double value, int digits) {
   return fixed(value, std::clamp(digits - before, 0, 6));
 }
 
+std::string with_capital(std::string line) {
+  const std::string_view word = std::string_view(line).substr(0, line.find(' '));
+  const bool plain = std::ranges::all_of(word, [](char letter) { return letter >= 'a' && letter <= 'z'; });
+  if (plain && !word.empty()) line[0] = static_cast<char>(line[0] - 'a' + 'A');
+  return line;
+}
+
 std::string count_text(double value) {
   std::string text = fixed(value, 0);
   for (size_t at = text.size(), first = value < 0; std::isfinite(value) && at > first + 3;) text.insert(at -= 3, " ");

@@ -1,7 +1,6 @@
 #include "app/core/insights/predicted_savings.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -68,13 +67,6 @@ double saving_us(const Insight& insight, double step_us) {
 // What spoils the whole training comes first, then the largest saving. What has no saving keeps its order.
 void order_by_saving(std::vector<Insight>& insights, double step_us) {
   std::ranges::stable_sort(insights, std::ranges::greater{}, [&](const Insight& one) { return std::pair(one.spoils_training, std::max(0.0, saving_us(one, step_us))); });
-}
-
-// A name keeps its first letter: "train.py:3 in main calls .item()".
-std::string with_capital(std::string text) {
-  const std::string word = text.substr(0, text.find(' '));
-  if (std::ranges::all_of(word, [](unsigned char letter) { return std::islower(letter) != 0; })) text[0] = static_cast<char>(std::toupper(text[0]));
-  return text;
 }
 
 // A finding about the median step that names no action is one with an insight about the same part of the split.

@@ -47,12 +47,15 @@ QTableWidgetItem* table_item(const QString& text, bool number) {
   return made;
 }
 
-void elide_run_heads(QTableWidget& table, int first) {
+void elide_run_heads(QTableWidget& table, int first, bool whole_or_none) {
   constexpr int kBeside = 40;  // letter and margins
   const QFontMetrics metrics(table.horizontalHeader()->font());
   for (int column = first; column < table.columnCount(); ++column)
-    if (QTableWidgetItem* head = table.horizontalHeaderItem(column))
-      head->setText(metrics.elidedText(head->toolTip(), Qt::ElideRight, std::max(0, table.columnWidth(column) - kBeside)));
+    if (QTableWidgetItem* head = table.horizontalHeaderItem(column); head && !head->icon().isNull()) {
+      const int space = std::max(0, table.columnWidth(column) - kBeside);
+      const bool fits = metrics.horizontalAdvance(head->toolTip()) <= space;
+      head->setText(whole_or_none && !fits ? QString() : metrics.elidedText(head->toolTip(), Qt::ElideRight, space));
+    }
 }
 
 void head_with_runs(QTableWidget& table, int first, const std::vector<std::pair<int, QString>>& runs) {

@@ -21,6 +21,6 @@ class CompareDelegate : public QStyledItemDelegate {
 QTableWidgetItem* table_item(const QString& text, bool number = false);
 // Sets column headings with the badges of the runs, from column `first` on.
 void head_with_runs(QTableWidget& table, int first, const std::vector<std::pair<int, QString>>& runs);
-void elide_run_heads(QTableWidget& table, int first);  // to the column widths; tooltips have the full titles
+void elide_run_heads(QTableWidget& table, int first, bool whole_or_none = false);  // to the column widths; tooltips have the full titles
 
 }  // namespace ws::app

@@ -144,7 +144,10 @@ void CompareTables::showMeasures(const ComparedRuns& compared) {
   const auto& runs = compared.runs;
   const bool pair = runs.size() == 2;
   std::vector<std::pair<int, QString>> heads;
-  for (const Run* run : runs) heads.emplace_back(run->slot, !pair ? run->title : run == compared.baseline ? tr("baseline") : tr("current"));
+  for (const Run* run : runs) {
+    const QString role = run == compared.baseline ? tr("baseline") : tr("current");
+    heads.emplace_back(run->slot, pair ? role : run->title);
+  }
   measures_->clearSpans();
   measures_->setRowCount(0);
   measures_->setColumnCount(1 + static_cast<int>(runs.size()) + (pair ? 3 : 0));
@@ -215,7 +218,7 @@ void CompareTables::fitRows() {
 
 // A header signals a new column width before the column has it.
 void CompareTables::elideHeads() {
-  if (runs_ != 2) elide_run_heads(*measures_, 1);
+  elide_run_heads(*measures_, 1, runs_ == 2);
   elide_run_heads(*choices_, 1);
 }
 

@@ -139,7 +139,7 @@ void StartPage::addFact(QGridLayout* grid, int line, bool good, const QString& w
   label->setWordWrap(true);
   const int column = line % 2 * 2;  // two facts a row
   grid->addWidget(mark, line / 2, column, Qt::AlignTop);
-  grid->addWidget(label, line / 2, column + 1);
+  grid->addWidget(label, line / 2, column + 1, Qt::AlignTop);
 }
 
 void StartPage::showLessons(bool cuda) {

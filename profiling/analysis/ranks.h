@@ -16,8 +16,8 @@
 
 namespace ws::prof {
 
-// Of the median step, if it is traced: see sample_of_ranks(). Else means over the compared steps, without the first one, which warms
-// up, unless there are only a few.
+// A rank in the median step, if that is traced: see sample_of_ranks(). Else means over the compared steps, without the first one, which
+// warms up, unless there are only a few.
 struct RankRow {
   int rank = 0;
   std::string host;      // empty: all ranks are on one host

@@ -94,7 +94,7 @@ QWidget* ExperimentsTab::buildLeft() {
   title_ = paragraph(page, lines, ui_font(14, 600));
   text_ = paragraph(page, lines, ui_font(12.5));
   expect_ = paragraph(page, lines, ui_font(12.5));
-  more_ = new QPushButton(page);
+  more_ = new QPushButton(tr("More"), page);
   more_->setProperty("link", true);
   lines->addWidget(more_, 0, Qt::AlignLeft);
   rest_ = paragraph(page, lines, ui_font(12.5));

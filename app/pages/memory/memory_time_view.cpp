@@ -27,7 +27,7 @@ QString short_text(const FragmentationCurve& curve) {
   return QObject::tr("%1 % at the peak, %2 % at worst").arg(fixed_text(curve.at_peak * 100, 1), fixed_text(curve.worst * 100, 1));
 }
 
-// A title as that of a pane, and what follows it.
+// A title, as a pane has it, and a note beside it.
 void draw_title(QPainter& painter, QRectF line, const QString& title, const QString& note) {
   painter.setFont(ui_font(12.5, 600));
   painter.setPen(theme().text);

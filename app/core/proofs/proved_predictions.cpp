@@ -28,10 +28,7 @@ std::string on_device(const std::vector<Proof>& proofs) {
   return (device.starts_with("NVIDIA") ? "on an " : "on ") + device;
 }
 
-// "typically 4.0 % off in 3 checks on this machine"
-std::string off_text(const std::vector<Proof>& proofs, const std::string& where) {
-  return "typically " + percent(errors_of(proofs).median) + " off in " + count_of(proofs.size()) + " " + where;
-}
+std::string off_text(const std::vector<Proof>& proofs) { return "typically " + percent(errors_of(proofs).median) + " off"; }
 
 std::vector<Proof> shipped_proofs() {
   std::vector<Proof> all;
@@ -85,22 +82,18 @@ std::vector<ProvedKind> ProvedPredictions::by_kind() const {
   return kinds;
 }
 
-std::string ProvedPredictions::off_by(const std::set<std::string>& kinds) const {
-  if (const std::vector<Proof> such = of_kinds(here_, kinds); !such.empty()) return off_text(such, "on this machine");
-  const std::vector<Proof> such = of_kinds(shipped_, kinds);
-  return such.empty() ? std::string() : off_text(such, on_device(such));
-}
-
 std::string ProvedPredictions::checked_text(const std::string& kind) const {
-  const std::string off = off_by({kind});
-  return kind + ": " + (off.empty() ? "not checked yet" : off);
+  const std::vector<Proof> here = of_kinds(here_, {kind}), shipped = of_kinds(shipped_, {kind});
+  if (!here.empty()) return kind + ": " + off_text(here) + " in " + count_of(here.size()) + " on this machine";
+  return kind + ": " + (shipped.empty() ? "not checked yet" : off_text(shipped) + " in " + count_of(shipped.size()) + " " + on_device(shipped));
 }
 
 std::string ProvedPredictions::checked_text(const std::set<std::string>& kinds) const {
-  const std::string off = off_by(kinds);
-  if (off.empty()) return "such predictions are not checked yet";
-  const bool all = std::ranges::none_of(kinds, [this](const std::string& kind) { return off_by({kind}).empty(); });
-  return (all ? "such predictions were " : "where checked, such predictions were ") + off;
+  const std::vector<Proof> here = of_kinds(here_, kinds), such = here.empty() ? of_kinds(shipped_, kinds) : here;
+  if (such.empty()) return "such predictions are not checked yet";
+  std::set<std::string> checked;
+  for (const Proof& proof : such) checked.insert(kind_of_edits(proof.edits));
+  return (checked == kinds ? "such predictions were " : "where checked, such predictions were ") + off_text(such);
 }
 
 ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }

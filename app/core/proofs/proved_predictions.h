@@ -34,11 +34,10 @@ class ProvedPredictions {
   std::vector<ProvedKind> by_kind() const;  // the most proofs first
   // "no sync: typically 6.0 % off in 14 checks on this machine", "NAME /N: not checked yet". `kind`: as of kind_of_edits().
   std::string checked_text(const std::string& kind) const;
-  // Several kinds as one: "such predictions were typically 2.1 % off in 30 checks on an NVIDIA H200".
+  // Several kinds as one: "such predictions were typically 2.1 % off".
   std::string checked_text(const std::set<std::string>& kinds) const;
 
  private:
-  std::string off_by(const std::set<std::string>& kinds) const;  // empty: not checked
   std::vector<Proof> here_, shipped_;
 };
 ProvedPredictions proved_predictions();  // reads the proofs that are kept and those that ship

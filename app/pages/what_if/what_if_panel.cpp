@@ -142,7 +142,7 @@ void WhatIfPanel::build() {
   for (QSplitter* splitter : {columns, left}) splitter->setChildrenCollapsible(false);
   columns->setStretchFactor(1, 1), left->setStretchFactor(2, 1);
   left->setMinimumWidth(280);  // the first layout may be narrow
-  columns->setSizes({370, 800}), left->setSizes({206, 172, 240});
+  columns->setSizes({370, 800}), left->setSizes({226, 124, 260});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->addWidget(columns);
@@ -211,6 +211,7 @@ QWidget* WhatIfPanel::buildHelp() {
   help_table_ = table_view(help_pane_, help_model_, help_sorter_, tr("Advice"));
   help_table_->viewport()->installEventFilter(this);
   help_note_ = put_with_note(help_pane_, help_table_);
+  help_note_->setText(tr("No advice makes this step shorter."));
   connect(help_table_, &QTableView::activated, this, [this](const QModelIndex& index) { addRemedy(help_sorter_.mapToSource(index).row()); });
   return help_pane_;
 }
@@ -220,6 +221,7 @@ QWidget* WhatIfPanel::buildParts() {
   parts_table_ = table_view(parts_pane_, parts_model_, parts_sorter_, tr("If a part took no time"));
   parts_table_->viewport()->installEventFilter(this);
   parts_note_ = put_with_note(parts_pane_, parts_table_);
+  parts_note_->setText(text(prof::kNotTheSplit));
   kind_button_ = option_button(tr("What the rows are"), parts_pane_);
   auto* kinds = new QMenu(kind_button_);
   for (const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
@@ -435,17 +437,13 @@ void WhatIfPanel::fillPrediction() {
 
 void WhatIfPanel::fillTables() {
   help_model_.setTable(result_ ? with_columns(remedy_table(remedies_, facts_step_us_), {"action", "saves_us"}) : Table{});
-  const PredictionsNote note = predictions_note(remedies_);
-  help_note_->setText(result_ && remedies_.empty() ? tr("No advice makes this step shorter.") : text(note.sentence));
-  help_note_->setToolTip(text(note.more));
-  help_note_->setVisible(!help_note_->text().isEmpty());
+  help_note_->setVisible(result_ && remedies_.empty());
   help_pane_->setTitle(tr("Advice"), tr("double-click: predict it"));
   const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);
   parts_model_.setTable(result_ ? parts_table(rows, result_->measured_us.value, remedies_) : Table{});
   kind_button_->setText(list_name(kind_));
   for (int i = 0; const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
     kind_button_->menu()->actions()[i++]->setEnabled(!rows_of(result_, kind).empty());
-  parts_note_->setText(text(prof::kNotTheSplit));
   parts_note_->setVisible(!rows.empty());
   parts_pane_->setTitle(tr("If a part took no time"), result_ && !result_->edits.empty() ? tr("after the edits") : QString());
   fitTables();

@@ -42,7 +42,6 @@ class WhatIfPanel : public QWidget {
   QLineEdit* input() const { return input_; }
   QLabel* proofLabel() const { return proof_; }
   QLabel* quoteLabel() const { return quote_; }
-  QLabel* helpNote() const { return help_note_; }
   const std::vector<Insight>& remedies() const { return remedies_; }
   QLabel* whyNotLabel() const { return why_not_; }  // why nothing can be proved now
   QString headline() const;

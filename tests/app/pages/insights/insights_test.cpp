@@ -183,7 +183,7 @@ void InsightsTest::cardsShowWhatWasFound() {
   // No bare number: the saving has its noise and how far such predictions have been off.
   const QString headline = QString::fromStdString(card->insight().headline);
   QVERIFY2(headline.startsWith("saves ") && headline.endsWith(" per step: allocator arena"), qPrintable(headline));
-  QVERIFY2(tab->noteText().contains("check"), qPrintable(tab->noteText()));
+  QVERIFY2(tab->noteText().contains("such predictions "), qPrintable(tab->noteText()));
   QVERIFY(tab->emptyText().isEmpty());
   QCOMPARE(card->applyButton()->isEnabled(), ws::device_info().cuda);  // the run needs a GPU
   run->spec.exec.device = ws::Device::Auto;  // a training on the CPU could not show what a GPU saves

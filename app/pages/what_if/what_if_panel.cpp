@@ -160,6 +160,7 @@ QWidget* WhatIfPanel::buildEdits() {
   list_ = new QListWidget(body);
   list_->setAccessibleName(tr("Edits of the step"));
   list_->setFrameShape(QFrame::NoFrame);
+  list_->setWordWrap(true);
   list_->installEventFilter(this);
   input_ = new QLineEdit(body);
   input_->setToolTip(tr("An edit is one of: %1").arg(QString::fromUtf8(prof::kEditForms)));
@@ -301,7 +302,7 @@ void WhatIfPanel::refresh() {
   fill();
 }
 
-// Until the person changes them, the edits are those of the advice that saves most. A live run keeps them while it has this advice.
+// Until the person changes the edits, the page shows the advice that saves most. A live run keeps its edits while it has this advice.
 void WhatIfPanel::takeAdvice() {
   {
     const QSignalBlocker quiet(advice_);  // its answer comes now

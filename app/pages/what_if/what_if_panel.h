@@ -62,7 +62,7 @@ class WhatIfPanel : public QWidget {
   void build();
   void refresh();
   void takeAdvice();
-  const Insight* adviceWithTheEdits() const;  // nullptr: the edits are those of no advice
+  const Insight* adviceWithTheEdits() const;  // nullptr: no advice has these edits
   bool use(const QStringList& edits);
   void addRemedy(int row);
   void compute(const QStringList& edits);  // throws Failure

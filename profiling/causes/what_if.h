@@ -37,7 +37,7 @@ struct HelpRow {
 };
 inline constexpr const char* kIfFree = "If a part took no time, a step would save";  // the title of such rows
 inline constexpr const char* kNotTheSplit =
-    "The split shows for how long the GPU works on a part or waits for it; here, what follows the part also begins earlier.";
+    "The step time split counts how long the GPU works on a part or waits for it; here, all that follows begins earlier, too.";
 
 struct WhatIf {
   Interval measured_us, predicted_us;

@@ -87,7 +87,10 @@ std::string step_text(const WhatIf& result) {
   const std::string now = interval_text(result.measured_us);
   if (result.edits.empty()) return "A step takes " + now + ".";
   std::string change;
-  if (after > 0 && before > 0) change = ": " + fixed(std::max(before / after, after / before), 2) + (after > before ? "× slower" : "× faster");
+  if (after > 0 && before > 0) {
+    const std::string factor = fixed(std::max(before / after, after / before), 2);
+    change = factor == "1.00" ? ": no change" : ": " + factor + (after > before ? "× slower" : "× faster");
+  }
   return "A step would take " + interval_text(result.predicted_us) + " instead of " + now + change + ".";
 }
 

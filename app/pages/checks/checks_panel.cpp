@@ -75,6 +75,11 @@ void ChecksPanel::showEvent(QShowEvent* event) {
   fill(proved_predictions());
 }
 
+void ChecksPanel::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && plot_) draw();
+}
+
 QString ChecksPanel::headline() const { return body_->headline(); }
 
 void ChecksPanel::fill(const ProvedPredictions& proved) {

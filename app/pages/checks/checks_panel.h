@@ -23,6 +23,7 @@ class ChecksPanel : public QWidget {
 
  protected:
   void showEvent(QShowEvent*) override;
+  void changeEvent(QEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
@@ -37,7 +38,7 @@ class ChecksPanel : public QWidget {
   std::vector<Proof> proofs_;  // in the order of the rows
   std::vector<int> proof_of_row_;  // -1: a heading
   Headlined* body_;
-  Plot* plot_;
+  Plot* plot_ = nullptr;
   TableModel model_;
   QTableView* table_;
 };

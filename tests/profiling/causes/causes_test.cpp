@@ -307,6 +307,18 @@ TEST(Predict, WorkAndSavingAreOfTheMedianStep) {
   for (const HelpRow& one : result.rows) EXPECT_LE(one.gain_us, 1.1 * one.now_us) << one.name;
 }
 
+TEST(Predict, TheResultIsOneSentence) {
+  WhatIf result;
+  result.measured_us = {307.2, 25.6};
+  EXPECT_EQ(step_text(result), "A step takes 307.2 ± 25.6 µs.");
+  result.edits.resize(1), result.predicted_us = {60.4, 5.6};
+  EXPECT_EQ(step_text(result), "A step would take 60.4 ± 5.6 µs instead of 307.2 ± 25.6 µs: 5.09× faster.");
+  result.predicted_us = {614.4, 51.2};
+  EXPECT_EQ(step_text(result), "A step would take 614.4 ± 51.2 µs instead of 307.2 ± 25.6 µs: 2.00× slower.");
+  result.predicted_us = result.measured_us;
+  EXPECT_EQ(step_text(result), "A step would take 307.2 ± 25.6 µs instead of 307.2 ± 25.6 µs: no change.");
+}
+
 TEST(Predict, OneGraphLaunchForAStep) {
   const MadeProgram eager = with(small_network(), [](MadeProgram& p) {
     for (MadeKernel& kernel : p.kernels) kernel.call = 9000;

@@ -29,12 +29,13 @@ class LinearTicker : public QCPAxisTicker {
                                      int precision) override {
     constexpr double kApart = 8;
     QVector<QString> labels = QCPAxisTicker::createLabelVector(ticks, locale, format, precision);
-    if (axis_->orientation() != Qt::Horizontal || ticks.size() < 2) return labels;
+    if (ticks.size() < 2) return labels;
     const double pitch = std::abs(axis_->coordToPixel(ticks[1]) - axis_->coordToPixel(ticks[0]));
-    double widest = 0;
+    const QFontMetricsF metrics(axis_->tickLabelFont());
+    double longest = axis_->orientation() == Qt::Vertical ? metrics.height() - kApart / 2 : 0;
     for (const QString& label : labels)
-      widest = std::max(widest, QFontMetricsF(axis_->tickLabelFont()).horizontalAdvance(label));
-    const int stride = static_cast<int>(std::ceil((widest + kApart) / std::max(pitch, 1.0)));
+      if (axis_->orientation() == Qt::Horizontal) longest = std::max(longest, metrics.horizontalAdvance(label));
+    const int stride = static_cast<int>(std::ceil((longest + kApart) / std::max(pitch, 1.0)));
     for (int i = 0; i < labels.size(); ++i)
       if (i % stride != 0) labels[i].clear();
     return labels;

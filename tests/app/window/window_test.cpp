@@ -8,6 +8,8 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QDesktopServices>
 #include <QTest>
@@ -83,6 +85,7 @@ class WindowTest : public QObject, WindowHome {
   void unreadableFilesAreSaid();
   void layoutComesBack();
   void bothThemes();
+  void theFirstPageNeedsNoScrolling();
   void oneBlueButton();
 };
 
@@ -797,6 +800,15 @@ void WindowTest::bothThemes() {
   QCOMPARE(QApplication::palette().color(QPalette::Base), theme().base);
   window->toggleTheme();
   QVERIFY(theme().dark());
+}
+
+void WindowTest::theFirstPageNeedsNoScrolling() {
+  auto window = open();
+  window->resize(1366, 768);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const auto* scroll = window->startPage()->findChild<QScrollArea*>();
+  QTRY_COMPARE(scroll->verticalScrollBar()->maximum(), 0);
+  QVERIFY2(!window->topBar()->train()->hasFocus(), "Space does not train");
 }
 
 // Train is blue, and a normal button of the same size beside a page's own blue button.

@@ -163,6 +163,13 @@ QString StepPainter::lengthText(size_t index) const {
   return QObject::tr("median %1").arg(time_axis_text(static_cast<double>(median.wall()) * 1e-3 / static_cast<double>(median.steps)));
 }
 
+// The first run is the baseline; of a pair, the other one is the current run.
+QString StepPainter::roleOf(size_t index) const {
+  const size_t runs = shown_.runs.size();
+  if (index == 0 && runs > 1) return QObject::tr("baseline");
+  return runs == 2 ? QObject::tr("current") : QString();
+}
+
 void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const {
   QPainter& painter = canvas.painter;
   const Run& run = *shown_.runs[index].run;
@@ -174,9 +181,13 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
   const double space = plot.width() * 0.6;
   std::vector<const Run*> all;
   for (const auto& one : shown_.runs) all.push_back(one.run);
-  painter.drawText(QRectF(plot.left() - SteppedRuns::kGutter + 30, top, space, SteppedRuns::kHead),
-                   Qt::AlignLeft | Qt::AlignVCenter,
-                   QFontMetricsF(painter.font()).elidedText(title_among(run, all), Qt::ElideRight, space));
+  QRectF line(plot.left() - SteppedRuns::kGutter + 30, top, space, SteppedRuns::kHead);
+  const QString title = QFontMetricsF(painter.font()).elidedText(title_among(run, all), Qt::ElideRight, space);
+  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, title);
+  line.translate(QFontMetricsF(painter.font()).horizontalAdvance(title) + 8, 0);
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().secondary);
+  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, roleOf(index));
   QStringList parts;
   if (const QString length = lengthText(index); !length.isEmpty()) parts << length;
   const prof::StepSample& sample = shown_.runs[index].sample;

@@ -38,6 +38,7 @@ class StepPainter {
   void paintRuns(StepCanvas& canvas, double top) const;
   double paintRun(StepCanvas& canvas, double top, size_t index) const;
   QString lengthText(size_t index) const;
+  QString roleOf(size_t index) const;
   void paintHead(StepCanvas& canvas, double top, size_t index) const;
   void paintLane(StepCanvas& canvas, const QRectF& row, const Lane& lane, size_t index) const;
   void paintTint(StepCanvas& canvas, const QRectF& box, const prof::LodRect& rect, size_t index) const;

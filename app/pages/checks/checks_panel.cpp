@@ -35,7 +35,7 @@ Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& pr
     if (now != kind) table.rows.push_back({{Table::Cell(proved.checked_text(now))}, Table::Row::Part::Heading});
     kind = now;
     Table::Cell edits(proof.edits);
-    edits.tip = proof.changes;
+    edits.tip = proof.edits + "\n" + proof.changes;
     table.rows.push_back({{edits, proof.name, proof.predicted_us.value, proof.after_us.value, proof.error()}});
   }
   return table;

@@ -440,6 +440,8 @@ void WhatIfPanel::fillTables() {
   help_model_.setTable(result_ ? with_columns(remedy_table(remedies_, facts_step_us_), {"action", "saves_us"}) : Table{});
   help_note_->setVisible(result_ && remedies_.empty());
   help_pane_->setTitle(tr("Advice"), tr("double-click: predict it"));
+  if (const Insight* shown = adviceWithTheEdits()) help_table_->selectRow(help_sorter_.mapFromSource(help_model_.index(static_cast<int>(shown - remedies_.data()), 0)).row());
+  else help_table_->clearSelection();
   const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);
   parts_model_.setTable(result_ ? parts_table(rows, result_->measured_us.value, remedies_) : Table{});
   kind_button_->setText(list_name(kind_));

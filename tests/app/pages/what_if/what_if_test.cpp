@@ -83,6 +83,7 @@ void WhatIfTest::thePageOpensWithTheFirstAdvice() {
   QCOMPARE(shown.panel.view()->pictures().size(), 2u);
   QVERIFY(shown.panel.view()->pictures()[1].length_us < shown.panel.view()->pictures()[0].length_us);
   auto* advice = shown.tableOf("what to do");
+  QVERIFY(advice->selectionModel()->isRowSelected(0, {}));
   for (int row = advice->model()->rowCount() - 1; row >= 0; --row)
     if (!edits_of(static_cast<size_t>(row)).empty()) {
       emit advice->activated(advice->model()->index(row, 0));
@@ -92,6 +93,7 @@ void WhatIfTest::thePageOpensWithTheFirstAdvice() {
   QCOMPARE(shown_edits(), edits_of(0) + "; launch calls /2");
   shown.panel.clearEdits();
   QCOMPARE(shown.panel.edits(), QStringList());
+  QVERIFY(!advice->selectionModel()->hasSelection());
   QCOMPARE(shown.panel.view()->pictures().size(), 1u);
   QVERIFY2(headline().startsWith("A step takes ") && headline().endsWith(" Write an edit, or double-click a row."), qPrintable(headline()));
   shown.panel.hide(), shown.panel.show();

@@ -365,7 +365,7 @@ QString growth_between(const MemoryMap& map, double from, double to) {
   const QString name = most->first == MemoryContent::Other ? QObject::tr("weights, data or other") : content_name(most->first);
   const QString blocks = is.blocks != was.blocks ? QObject::tr("from %1 blocks to %2").arg(count(was.blocks), count(is.blocks))
                          : is.blocks == 1        ? QObject::tr("in one block")
-                                                 : QObject::tr("still %1 blocks, which are larger").arg(count(is.blocks));
+                                                 : QObject::tr("still %1 blocks, but larger ones").arg(count(is.blocks));
   return QObject::tr("%1 from %2 to %3, %4").arg(name, bytes_text(static_cast<double>(was.bytes)), bytes_text(static_cast<double>(is.bytes)), blocks);
 }
 

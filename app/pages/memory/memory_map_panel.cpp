@@ -436,7 +436,7 @@ void MemoryMapPanel::showFinding() {
     notes << tr("Up to %1 of the GPU were in use: beside these blocks, which were made while recording, older ones such as weights, libraries and the CUDA context.").arg(bytes_text(all));
   notes.removeAll(QString());
   if (notes.isEmpty()) notes << tr("Hatched in the map: free addresses.");  // the line keeps its height
-  const QString whose = known && !(run_ && run_->plan) ? tr(" of %1").arg(QString::fromStdString(held_.allocator)) : QString();
+  const QString whose = known && !(run_ && run_->plan) ? tr(" allocated by %1 while recording,").arg(QString::fromStdString(held_.allocator)) : QString();
   finding_->showResult(bytes_text(static_cast<double>(peak)) + whose + ' ' + when + (shares.isEmpty() ? QString() : ": " + shares) +
                            (kept.isEmpty() ? QString() : tr(". Beside it: %1").arg(kept)),
                        notes.join(' '));

@@ -24,7 +24,7 @@ QString fragmented_text(const FragmentationCurve& curve, int decimals) {
 }
 
 QString short_text(const FragmentationCurve& curve) {
-  return QObject::tr("%1 % at the peak, %2 % at worst").arg(fixed_text(curve.at_peak * 100, 1), fixed_text(curve.worst * 100, 1));
+  return QObject::tr("%1 % of the free bytes are outside the largest free place").arg(fixed_text(curve.at_peak * 100, 1));
 }
 
 // A title, as a pane has it, and a note beside it.

@@ -410,7 +410,7 @@ void WhatIfPanel::fillEdits() {
       alone += part.alone_us;
     }
     const double shared = alone - result_->saves_us.value;
-    const QString sum = shared > 0 ? tr("Together %1: alone, they save the same %2.") : tr("Together %1: %2 of it only together.");
+    const QString sum = shared > 0 ? tr("Together: %1. Their savings share %2, which counts once.") : tr("Together: %1. %2 of it only together.");
     if (result_->edits.size() > 1) together_->setText(sum.arg(less_text(result_->saves_us.value), step_time_text(std::abs(shared))));
     quote_->setText(text(proved_.checked_text(kind_of_edits(joined(edits_)))) + '.');
   }
@@ -419,7 +419,7 @@ void WhatIfPanel::fillEdits() {
 
 QString WhatIfPanel::whyNotProved() const {
   if (!result_ || edits_.isEmpty()) return tr("Add an edit first.");
-  if (!run_->hasChoices()) return tr("Only trainings of this program can be checked here.");
+  if (!run_->hasChoices()) return tr("Only trainings of Warpsight can be checked here.");
   if (run_->elsewhere) return tr("The run was trained by another program.");
   if (training_) return tr("Stop the training first (Run › Stop).");
   try {

@@ -95,7 +95,7 @@ Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const 
   for (const prof::HelpRow& row : rows) most = std::max(most, row.gain_us);
   for (const prof::HelpRow& row : rows) {
     Table::Cell name(row.name + prof::of_rank(row.rank)), saves = unit.cell(row.gain_us);
-    name.tip = saves.tip = own_time_text(row, remedies);
+    name.tip = saves.tip = row.name + prof::of_rank(row.rank) + "\n" + own_time_text(row, remedies);
     saves.swatch = static_cast<int>(row.meaning), saves.bar = row.gain_us / most;
     table.rows.push_back({{name, saves}});
   }

@@ -155,7 +155,7 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   QCOMPARE((*parts)->model()->headerData(1, Qt::Horizontal).toString(), QString("a step saves, ms"));
   const QModelIndex first = (*parts)->model()->index(0, 0);
   QVERIFY2(first.data().toString().contains(", rank "), qPrintable(first.data().toString()));
-  QVERIFY2(first.data(Qt::ToolTipRole).toString().startsWith("Own time "), qPrintable(first.data(Qt::ToolTipRole).toString()));
+  QVERIFY2(first.data(Qt::ToolTipRole).toString().startsWith(first.data().toString() + "\nOwn time "), qPrintable(first.data(Qt::ToolTipRole).toString()));
   QCOMPARE((*parts)->model()->index(0, 1).data(kBarRole).toDouble(), 1.0);
   QCOMPARE(panel.view()->pictures().size(), size_t{2});
   QStringList rows[2];  // the same in both steps, and each named once

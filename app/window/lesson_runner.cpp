@@ -105,11 +105,12 @@ void LessonRunner::runEnded(Run* run) {
   runs_.emplace_back(run);
   const bool cuda = workspace_.device()->info()->cuda;
   const bool whole = run->summary && run->summary->status == RunStatus::Finished;
-  if (whole && runs_.size() < training_->requests(cuda).size()) return;
+  const bool all = runs_.size() == training_->requests(cuda).size();
+  if (whole && !all && workspace_.session()->waiting() > 0) return;  // none if a stop came when the run had ended
   const Lesson& lesson = *std::exchange(training_, nullptr);
   giveSpeedBack();
   notice_->dismiss();  // the question
-  if (whole && std::ranges::all_of(runs_, [](const auto& each) { return !each.isNull(); })) {
+  if (whole && all && std::ranges::all_of(runs_, [](const auto& each) { return !each.isNull(); })) {
     showRuns();
     conclude(lesson, lesson.next(cuda));
   }

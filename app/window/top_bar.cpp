@@ -208,7 +208,7 @@ void TopBar::build() {
   row->addSpacing(8);
   middle_ = new QStackedWidget(this);
   middle_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);  // its figures never widen the window
-  hint_ = new QLabel(tr("Press Train to begin"), middle_);
+  hint_ = new QLabel(tr("No run yet"), middle_);
   hint_->setForegroundRole(QPalette::PlaceholderText);
   middle_->addWidget(hint_);
   middle_->addWidget(buildLive());
@@ -445,7 +445,7 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   }
   fitCells();
   const bool sweep = run && run->lab;  // it has no steps and no loss
-  hint_->setText(sweep ? tr("%1 · a sweep of the laboratory").arg(run->title) : tr("Press Train to begin"));
+  hint_->setText(sweep ? tr("%1 · a sweep of the laboratory").arg(run->title) : tr("No run yet"));
   middle_->setCurrentIndex(run && !sweep ? 1 : 0);
   progress_->show(run, waiting, compact_);
   if (!run) return cost_->hide();

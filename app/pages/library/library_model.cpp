@@ -55,13 +55,13 @@ QString changes_text(const Run& run) {
   for (const FieldChange& change : diff(preset == preset_specs().end() ? plain : preset->second, run.spec)) {
     if (change.key == "exec.device") continue;  // has its own column
     const Field& f = field(change.key);
-    const QString value = QString::fromStdString(change.to), label = QString::fromUtf8(f.label.data());
-    const bool clear = f.kind == FieldKind::Choice && value != "off";
+    QString value = QString::fromStdString(change.to);
+    if (f.kind == FieldKind::Choice) value.replace('-', ' ');  // as Setup writes it
     parts[f.group == "Execution"  ? 0
           : f.group == "Model"    ? 1
           : f.group == "Training" ? 2
                                   : 3]
-        << (clear ? value : label + " " + value);
+        << QString::fromUtf8(f.label.data()) + " " + value;
   }
   return (parts[0] + parts[1] + parts[2] + parts[3]).join(", ");
 }

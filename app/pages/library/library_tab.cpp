@@ -257,7 +257,7 @@ void LibraryTab::showChosen() {
   if (const QString note = noted_ ? noted_->note : QString(); note_->toPlainText() != note) note_->setPlainText(note);
   QStringList facts;
   if (noted_) {
-    facts << status_text(*noted_);
+    if (!noted_->shipped) facts << status_text(*noted_);
     if (!noted_->device.isEmpty()) facts << (noted_->shipped ? origin_text(*noted_) : noted_->device);
     if (noted_->summary && !noted_->summary->message.empty()) facts << QString::fromStdString(noted_->summary->message);
     if (noted_->origin == RunOrigin::Imported) again_->setEnabled(false), torch_->setEnabled(false);

@@ -168,7 +168,7 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   QCOMPARE(rows[1], rows[0]);
   // A rank that is on time still has its work, and the title names it. The path has no holes, also where the host is outside CUDA.
   QTRY_COMPARE(panel.edits(), QStringList({"rank 1 on time"}));  // the ranks are compared on another thread
-  QVERIFY2(panel.view()->pictures()[1].title.startsWith("predicted: rank 1 is drawn"), qPrintable(panel.view()->pictures()[1].title));
+  QVERIFY2(panel.view()->pictures()[1].title.startsWith("predicted, with rank 1 never late"), qPrintable(panel.view()->pictures()[1].title));
   for (const PathPicture& picture : panel.view()->pictures()) {
     double on_path = 0;
     for (const PathPicture::Row& row : picture.rows)
@@ -269,7 +269,7 @@ void WhatIfTest::aProofReportsWhyItIsNotPossible() {
   QVERIFY(reason().contains("Add an edit first."));
   QVERIFY(shown.panel.addEdit("no sync"));
   QVERIFY(!shown.panel.proveButton()->isEnabled());
-  QVERIFY(reason().contains("Only trainings of this program"));
+  QVERIFY(reason().contains("Only trainings of Warpsight"));
   shown.run->origin = RunOrigin::File;
   shown.run->spec = load_spec("mnist-naive");
   set_field(shown.run->spec, "exec.device", "cpu");

@@ -29,9 +29,9 @@ std::string path_text(const std::string& title, const std::vector<PathShare>& pa
 
 std::string rows_text(const std::string& title, const std::vector<HelpRow>& rows) {
   if (rows.empty()) return {};
-  std::string text = "\n" + title + "\na step saves µs  kind    what\n";
+  std::string text = "\n" + title + "\nsaved per step µs  kind    what\n";
   for (const HelpRow& row : std::span(rows.data(), std::min(kShownRows, rows.size())))
-    text += formatted("{:>15.2f}  {:<7} {}{}\n", row.gain_us, group_kind_name(row.kind), shortened(row.name, kNameLetters), of_rank(row.rank));
+    text += formatted("{:>17.2f}  {:<7} {}{}\n", row.gain_us, group_kind_name(row.kind), shortened(row.name, kNameLetters), of_rank(row.rank));
   return text + kNotTheSplit + "\n";
 }
 

@@ -220,7 +220,7 @@ Table remedy_table(const std::vector<Insight>& remedies, double step_us) {
   const StepUnit unit(step_us);
   Table table;
   table.columns = {{.key = "action", .name = "what to do", .kind = Kind::Text, .tip = "The page Advice says why and how."},
-                   {.key = "saves_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .width = 20, .tip = "Each saving is predicted alone. ± shows how much the steps of this recording differ."},
+                   {.key = "saves_us", .name = "saved per step", .unit = unit.name(), .kind = Kind::Time, .width = 20, .tip = "Each saving is predicted alone. ± shows how much the steps of this recording differ."},
                    {.key = "", .name = "what to do", .kind = Kind::Text, .width = 1}};
   for (const Insight& one : remedies) {
     const double saves = saving_us(one, step_us);

@@ -61,7 +61,7 @@ std::vector<LegendEntry> legend_of(const MultiprocessorReport& report, size_t st
       shaded = part;
     }
   }
-  if (shaded) entries.push_back({"every second part of a kind", *shaded});
+  if (shaded) entries.push_back({"alternate shade", *shaded});
   if (wait) entries.push_back({"waits", *wait});
   return entries;
 }

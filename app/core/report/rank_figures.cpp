@@ -530,7 +530,7 @@ Drawing lateness_frame(const RankReport& report, const LatenessMap& map, const F
   Drawing drawing;
   drawing.width = width, drawing.height = map.bottom() + kMapBottom;
   if (!report.any()) return drawing;
-  drawing.text(kMapEdge, 14, "latest arrival after the first rank, by rank and step", Anchor::Start, 11,
+  drawing.text(kMapEdge, 14, "how late each rank arrives after the first, by step", Anchor::Start, 11,
                hex_colour(ink.quiet));
   add_rank_labels(report, map, ink, drawing);
   add_host_labels(report, map, ink, drawing);

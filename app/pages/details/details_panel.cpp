@@ -237,10 +237,9 @@ void DetailsPanel::refresh() {
                                                       : tr("selected range");
   title_->setText(
       QString("<b>%1</b>&nbsp; <span style='color:%2'>%3</span>").arg(tr("Details"), theme().quiet.name(), what));
-  if (!chosen)
-    html_ += QString("<p style='color:%1'>%2</p>")
-                 .arg(theme().quiet.name(),
-                      tr("Click a span, an op or a buffer; or drag over the timeline to sum a range."));
+  if (html_.isEmpty())
+    html_ = QString("<p style='color:%1'>%2</p>")
+                .arg(theme().quiet.name(), tr("Click a span, an op or a buffer; or drag over the timeline to sum a range."));
   text_->setHtml(QString("<style>a{color:%1;text-decoration:none}</style>").arg(theme().focus.name()) + html_);
 }
 

@@ -19,12 +19,12 @@ constexpr double kLabels = 62, kTitle = 24, kEdge = 12, kLineHeight = 26, kFoot 
 constexpr size_t kLabelHeight = 11;  // px per row of sizes for its label
 
 QString fragmented_text(const FragmentationCurve& curve, int decimals) {
-  return QObject::tr("fragmented: %1 % of the free bytes are outside the largest free place at the peak, %2 % at worst")
+  return QObject::tr("fragmented: %1 % of the free bytes are outside the largest free block at the peak, %2 % at worst")
       .arg(fixed_text(curve.at_peak * 100, decimals), fixed_text(curve.worst * 100, decimals));
 }
 
 QString short_text(const FragmentationCurve& curve) {
-  return QObject::tr("%1 % of the free bytes are outside the largest free place").arg(fixed_text(curve.at_peak * 100, 1));
+  return QObject::tr("%1 % of the free bytes are outside the largest free block").arg(fixed_text(curve.at_peak * 100, 1));
 }
 
 // A title, as a pane has it, and a note beside it.

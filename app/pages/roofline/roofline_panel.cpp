@@ -401,11 +401,11 @@ void RooflinePanel::measure() {
 // What most of the training's ops have in common.
 QString RooflinePanel::finding(const std::vector<prof::RooflinePoint>& points) {
   constexpr double kFar = 0.1;
-  const auto trains = [](const prof::RooflinePoint& p) { return p.phase != "evaluate"; };
+  const auto trains = [](const prof::RooflinePoint& p) { return p.phase != "evaluate" && p.flops_per_s > 0 && p.intensity > 0; };
   const auto ops = std::ranges::count_if(points, trains);
   const auto far = std::ranges::count_if(points, [&](const auto& p) { return trains(p) && p.share < kFar; });
   if (2 * far > ops)
-    return tr("%1 of %2 ops stay below a tenth of their roof: they are too small to fill the GPU.").arg(far).arg(ops);
+    return tr("%1 of %2 training ops stay below a tenth of their roof: they are too small to fill the GPU.").arg(far).arg(ops);
   if (std::ranges::any_of(points, [](const auto& p) { return p.share > 1; })) return RooflineView::above_roof();
   return tr("Under the slope memory limits an op, under the flat part arithmetic.");
 }

@@ -184,7 +184,7 @@ std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const pro
   if (edits.empty()) return pictures;
   pictures[1].title = QObject::tr("predicted");
   for (const prof::Edit& edit : edits)
-    if (edit.kind == prof::EditKind::RankOnTime) pictures[1].title += QObject::tr(", with rank %1 never late").arg(edit.rank);
+    if (edit.kind == prof::EditKind::RankOnTime) pictures[1].title += QObject::tr(", with rank %1 on time").arg(edit.rank);
   pictures[1].note = QObject::tr("%1 per step, %2 less").arg(step_time_text(result.predicted_us.value), step_time_text(result.saves_us.value));
   pictures[1].length_us = result.predicted_us.value;
   return pictures;

@@ -90,7 +90,7 @@ Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const 
   using Kind = Table::Kind;
   const StepUnit unit(step_us);
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "what the step does, with the rank that has most of it"},
-                   {.key = "saved_if_free_us", .name = "a step saves", .unit = unit.name(), .kind = Kind::Time, .tip = "at most, if the part took no time"}};
+                   {.key = "saved_if_free_us", .name = "saved per step", .unit = unit.name(), .kind = Kind::Time, .tip = "at most, if the part took no time"}};
   double most = 0;
   for (const prof::HelpRow& row : rows) most = std::max(most, row.gain_us);
   for (const prof::HelpRow& row : rows) {
@@ -402,7 +402,7 @@ void WhatIfPanel::fillEdits() {
   list_->clear(), together_->clear(), quote_->clear();
   clear_->setEnabled(!edits_.isEmpty());
   const Insight* advice = adviceWithTheEdits();
-  edits_pane_->setTitle(tr("Edits"), advice ? tr("from Advice: %1").arg(text(action_of(*advice))) : QString(), advice ? tr("from Advice") : QString());
+  edits_pane_->setTitle(tr("Edits"), advice ? tr("from Advice") : QString());
   if (result_ && !result_->edits.empty()) {
     double alone = 0;
     for (const prof::EditPart& part : result_->edits) {
@@ -410,9 +410,11 @@ void WhatIfPanel::fillEdits() {
       alone += part.alone_us;
     }
     const double shared = alone - result_->saves_us.value;
-    const QString sum = shared > 0 ? tr("Together: %1. Their savings share %2, which counts once.") : tr("Together: %1. %2 of it only together.");
+    const QString sum = shared > 0 ? tr("Together: %1. %2 is saved by more than one edit, so it counts once.") : tr("Together: %1. %2 of it only together.");
     if (result_->edits.size() > 1) together_->setText(sum.arg(less_text(result_->saves_us.value), step_time_text(std::abs(shared))));
-    quote_->setText(text(proved_.checked_text(kind_of_edits(joined(edits_)))) + '.');
+    const std::string kind = kind_of_edits(joined(edits_));
+    const QString checked = text(proved_.checked_text(kind)) + '.';
+    quote_->setText(edits_.size() == 1 && checked.startsWith(text(kind)) ? edits_[0] + checked.mid(text(kind).size()) : checked);
   }
   for (QLabel* below : {together_, quote_, proof_}) below->setVisible(!below->text().isEmpty());
 }
@@ -424,7 +426,7 @@ QString WhatIfPanel::whyNotProved() const {
   if (training_) return tr("Stop the training first (Run › Stop).");
   try {
     const ChosenEdits chosen = choices_of(run_->spec, prof::parse_edits(joined(edits_)), device_info().cuda);
-    return text(chosen.refusal);
+    return chosen.refusal.empty() ? QString() : tr("Not here: %1").arg(text(chosen.refusal));
   } catch (const std::exception& problem) {
     return QString::fromUtf8(problem.what());
   }
@@ -437,7 +439,10 @@ void WhatIfPanel::fillPrediction() {
 }
 
 void WhatIfPanel::fillTables() {
-  help_model_.setTable(result_ ? with_columns(remedy_table(remedies_, facts_step_us_), {"action", "saves_us"}) : Table{});
+  Table help = result_ ? with_columns(remedy_table(remedies_, facts_step_us_), {"action", "saves_us"}) : Table{};
+  for (size_t i = 0; i < help.rows.size(); ++i)  // named as the edits that a double-click adds
+    if (const Insight& one = remedies_[i]; !one.edits.empty()) help.rows[i].cells[0].value = one.edits, help.rows[i].cells[0].text.clear();
+  help_model_.setTable(std::move(help));
   help_note_->setVisible(result_ && remedies_.empty());
   help_pane_->setTitle(tr("Advice"), tr("double-click: predict it"));
   if (const Insight* shown = adviceWithTheEdits()) help_table_->selectRow(help_sorter_.mapFromSource(help_model_.index(static_cast<int>(shown - remedies_.data()), 0)).row());

@@ -316,7 +316,7 @@ void MemoryTest::holesAndSizesOverTime() {
   QCOMPARE(curve.moments[2].sizes.size(), size_t{1});
   QCOMPARE(curve.moments[2].sizes[0].count, uint64_t{2});
   QCOMPARE(panel.overTime()->accessibleDescription(),
-           QString("fragmented: 0.0 % of the free bytes are outside the largest free place at the peak, 33.3 % at worst"));
+           QString("fragmented: 0.0 % of the free bytes are outside the largest free block at the peak, 33.3 % at worst"));
   const QString tip = panel.overTime()->tipAt({panel.overTime()->width() - 12.0, 40});
   QVERIFY2(tip.contains("in 2 places") && tip.contains("33.3"), qPrintable(tip));
   QVERIFY(panel.overTime()->tipAt({2, 2}).isEmpty());

@@ -99,13 +99,14 @@ void MultiprocessorsTest::theTableHasTheNumbersOfTheReport() {
   const QAbstractItemModel& table = *shown.panel.parts()->model();
   QCOMPARE(table.rowCount(), static_cast<int>(shown.report().phases.size()));
   QCOMPARE(table.rowCount(), 10);
+  QCOMPARE(table.columnCount(), 5);  // every part is on all multiprocessors, which its heading says once
   for (int row = 0; row < table.rowCount(); ++row) {
     const prof::InnerPhase& phase = shown.report().phases[static_cast<size_t>(row)];
     const auto cell = [&](int column) { return table.index(row, column).data().toString(); };
     QCOMPARE(cell(0), QString::fromStdString(phase.name));
     QCOMPARE(cell(2), fixed_text(phase.median, 2));
     QCOMPARE(cell(3), fixed_text(phase.most, 2));
-    QCOMPARE("multiprocessor " + cell(5), QString::fromStdString(phase.slowest));
+    QCOMPARE("multiprocessor " + cell(4), QString::fromStdString(phase.slowest));
   }
 }
 

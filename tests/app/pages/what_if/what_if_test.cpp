@@ -152,7 +152,7 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   QVERIFY(parts != tables.end());
   // One figure a row: other times would be taken for it. The rank belongs to the name.
   QCOMPARE((*parts)->model()->columnCount(), 2);
-  QCOMPARE((*parts)->model()->headerData(1, Qt::Horizontal).toString(), QString("a step saves, ms"));
+  QCOMPARE((*parts)->model()->headerData(1, Qt::Horizontal).toString(), QString("saved per step, ms"));
   const QModelIndex first = (*parts)->model()->index(0, 0);
   QVERIFY2(first.data().toString().contains(", rank "), qPrintable(first.data().toString()));
   QVERIFY2(first.data(Qt::ToolTipRole).toString().startsWith(first.data().toString() + "\nOwn time "), qPrintable(first.data(Qt::ToolTipRole).toString()));
@@ -168,7 +168,7 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   QCOMPARE(rows[1], rows[0]);
   // A rank that is on time still has its work, and the title names it. The path has no holes, also where the host is outside CUDA.
   QTRY_COMPARE(panel.edits(), QStringList({"rank 1 on time"}));  // the ranks are compared on another thread
-  QVERIFY2(panel.view()->pictures()[1].title.startsWith("predicted, with rank 1 never late"), qPrintable(panel.view()->pictures()[1].title));
+  QVERIFY2(panel.view()->pictures()[1].title.startsWith("predicted, with rank 1 on time"), qPrintable(panel.view()->pictures()[1].title));
   for (const PathPicture& picture : panel.view()->pictures()) {
     double on_path = 0;
     for (const PathPicture::Row& row : picture.rows)

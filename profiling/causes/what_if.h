@@ -37,7 +37,7 @@ struct HelpRow {
 };
 inline constexpr const char* kIfFree = "If a part took no time, a step would save";  // the title of such rows
 inline constexpr const char* kNotTheSplit =
-    "The step time split counts how long the GPU works on a part or waits for it; here, all that follows begins earlier, too.";
+    "Savings differ from the step time split: without a part, all that follows begins earlier, too.";
 
 struct WhatIf {
   Interval measured_us, predicted_us;

@@ -459,6 +459,18 @@ void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {
   QCOMPARE(view->grab().toImage(), by_kind);
 }
 
+// Time of kernels in a step.
+static double busy_us(const Run& run) {
+  double ns = 0, steps = 0;
+  for (const prof::Track& track : run.trace.tracks()) {
+    if (track.kind == prof::TrackKind::Steps) steps += static_cast<double>(track.spans);
+    prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& span) {
+      if (span.span_kind() == prof::SpanKind::Kernel) ns += static_cast<double>(span.duration);
+    });
+  }
+  return ns * 1e-3 / steps;
+}
+
 // Runs recorded at level lines: the kernels of a step by the stack that launched them, as one flame graph of differences.
 void CompareTabTest::launchingStacksAreCompared() {
   TwoCompared t({1200, 900});
@@ -484,16 +496,6 @@ void CompareTabTest::launchingStacksAreCompared() {
   const prof::FlameTree& tree = view->tree();
   const auto node = [&](const std::string& function) {
     return *std::ranges::find(tree, function, &prof::FlameNode::function);
-  };
-  const auto busy_us = [](const Run& run) {  // of a step
-    double ns = 0, steps = 0;
-    for (const prof::Track& track : run.trace.tracks()) {
-      if (track.kind == prof::TrackKind::Steps) steps += static_cast<double>(track.spans);
-      prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& span) {
-        if (span.span_kind() == prof::SpanKind::Kernel) ns += static_cast<double>(span.duration);
-      });
-    }
-    return ns * 1e-3 / steps;
   };
   const double a = busy_us(*t.a), b = busy_us(*t.b);
   QVERIFY(std::abs(node("step").before * 1e-3 - a) < 0.01);

@@ -1,6 +1,7 @@
 // A CUDA program that knows nothing of Warpsight, to be recorded: trains nothing, in steps.
 //   recorded_program plain|fork|exit|none|nvtx|ahead|counted|captured|second
 //   recorded_program long|graphs [MS]      for 1500 ms
+//   recorded_program launches turns        as many launches as each line says that it reads
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <string>
 #include <thread>
 
@@ -81,6 +83,24 @@ int work(cudaStream_t stream, bool graphs, std::chrono::milliseconds time) {
   cudaStreamSynchronize(stream);
   if (exec) cudaGraphExecDestroy(exec);
   return steps;
+}
+
+// Launches as often as each line says, and says what one took.
+void take_turns(cudaStream_t stream) {
+  using us = std::chrono::duration<double, std::micro>;
+  long all = 0;
+  for (int i = 0; i < 1000; ++i) t::launch_empty(stream);  // the first ones take longer
+  cudaStreamSynchronize(stream);
+  for (std::string line; std::getline(std::cin, line);) {
+    const long launches = std::atol(line.c_str());
+    if (launches <= 0) break;
+    const auto begin = std::chrono::steady_clock::now();
+    for (long i = 0; i < launches; ++i) t::launch_empty(stream);
+    cudaStreamSynchronize(stream);
+    std::cout << R"({"us": )" << us(std::chrono::steady_clock::now() - begin).count() / static_cast<double>(launches) << "}" << std::endl;
+    all += launches;
+  }
+  std::cout << R"({"steps": )" << all << R"(, "loss": 0})" << std::endl;
 }
 
 // 60 steps that name themselves, with two parts each; in the first part ranges of two layers.
@@ -197,6 +217,7 @@ int main(int argc, char** argv) {
     std::printf("%d steps\n", steps);
     return cudaGetLastError() == cudaSuccess && steps > 0 ? 0 : 7;
   }
+  if (mode == "launches") return take_turns(stream), 0;
   if (mode == "counted") return count_graph(stream) ? 0 : 6;
   if (mode == "captured")
     train_in_ranges(stream);

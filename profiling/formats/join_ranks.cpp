@@ -19,6 +19,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/statistics.h"
+#include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/formats/chrome_handler.h"
 #include "profiling/formats/convert.h"

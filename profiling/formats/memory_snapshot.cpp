@@ -7,6 +7,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "profiling/annotate/code_stack.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/packed_file.h"
 #include "profiling/formats/pickle_reader.h"

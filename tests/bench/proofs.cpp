@@ -34,15 +34,31 @@ RunSpec with(RunSpec spec, const std::vector<std::pair<const char*, const char*>
   return spec;
 }
 
+// Both take memory without a call once training runs: no edit is between them.
+bool calls_allocator(const RunSpec& spec) { return spec.exec.allocator != Allocator::Caching && spec.exec.allocator != Allocator::Arena; }
+
+// What leads from a rung to a later one, if edits can say it.
+std::string edits_to(const RunSpec& from, const RunSpec& to) {
+  if (calls_allocator(to) && from.exec.allocator != to.exec.allocator) return "";
+  std::string edits;
+  const auto add = [&](bool differs, const char* edit) { if (differs) edits += (edits.empty() ? "" : "; ") + std::string(edit); };
+  add(from.exec.sync != to.exec.sync, "no sync");
+  add(calls_allocator(from) && !calls_allocator(to), "no allocator calls");
+  add(from.exec.launch != to.exec.launch, "one graph launch");
+  return edits;
+}
+
 std::vector<Pair> ladder(bool gpu) {
   std::vector<RunSpec> rungs{start(gpu)};
+  if (gpu) rungs.push_back(with(rungs.back(), {{"exec.allocator", "stream-ordered"}}));
+  rungs.push_back(with(rungs.back(), {{"exec.allocator", "caching"}}));
   rungs.push_back(with(rungs.back(), {{"exec.allocator", "arena"}}));
   rungs.push_back(with(rungs.back(), {{"exec.sync", "on-read"}}));
   if (gpu) rungs.push_back(with(rungs.back(), {{"exec.launch", "graph"}, {"exec.graph_steps", "1"}}));
   std::vector<Pair> pairs;
   for (size_t from = 0; from < rungs.size(); ++from)
     for (size_t to = from + 1; to < rungs.size(); ++to)
-      if (const auto edits = app::edits_between(rungs[from], rungs[to])) pairs.push_back({rungs[from], rungs[to], *edits});
+      if (const std::string edits = edits_to(rungs[from], rungs[to]); !edits.empty()) pairs.push_back({rungs[from], rungs[to], edits});
   return pairs;
 }
 
@@ -68,11 +84,11 @@ std::vector<Pair> random_pairs(bool gpu, size_t count) {
   return pairs;
 }
 
-// proofs --one SPEC EDITS ROUNDS FILE
+// proofs --one BEFORE AFTER EDITS ROUNDS FILE
 int prove_one(const std::vector<std::string>& words) {
   const RunSpec before = parse_spec(words[1]);
   try {
-    app::keep(app::prove(before, words[2], data::load(before.data), {.seconds = 0.2, .rounds = std::stoi(words[3])}), words[4]);
+    app::keep(app::prove(before, parse_spec(words[2]), words[3], data::load(before.data), {.seconds = 0.2, .rounds = std::stoi(words[4])}), words[5]);
   } catch (const Failure& failure) {
     std::printf("%s", failure.what());
     return 1;
@@ -83,7 +99,7 @@ int prove_one(const std::vector<std::string>& words) {
 ordered_json row_of(const Pair& pair, int rounds, std::vector<app::Proof>& proofs) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "proof.jsonl").string();
-  const CommandOutput done = output_of({"/proc/self/exe", "--one", spec_text(pair.before), pair.edits, std::to_string(rounds), file});
+  const CommandOutput done = output_of({"/proc/self/exe", "--one", spec_text(pair.before), spec_text(pair.after), pair.edits, std::to_string(rounds), file});
   const std::vector<app::Proof> kept = app::kept_proofs(file);
   if (kept.empty()) {
     std::printf("%s: %s\n", pair.edits.c_str(), done.text.c_str());
@@ -104,7 +120,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "proofs OUT.json [cpu|gpu] [random pairs] [rounds]\n");
     return 2;
   }
-  if (argc == 6 && std::string(argv[1]) == "--one") return prove_one({argv + 1, argv + argc});
+  if (argc == 7 && std::string(argv[1]) == "--one") return prove_one({argv + 1, argv + argc});
   const bool gpu = argc > 2 && std::string(argv[2]) == "gpu";
   const size_t count = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 40;
   const int rounds = argc > 4 ? std::atoi(argv[4]) : 3;

@@ -113,10 +113,14 @@ std::optional<std::string> edits_between(const RunSpec& before, const RunSpec& a
 Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset& data, const ProofOptions& options) {
   const ChosenEdits chosen = choices_of(before, prof::parse_edits(edits), device_info().cuda);
   if (!chosen.refusal.empty()) throw Failure(chosen.refusal);
+  return prove(before, chosen.spec, edits, data, options);
+}
+
+Proof prove(const RunSpec& before, const RunSpec& after, const std::string& edits, const data::Dataset& data, const ProofOptions& options) {
   // CUPTI needs 60 µs for a launch of a graph whose 30 kernels it records, and twice as many in an old process: more than the step takes.
-  const prof::TraceLevel level = chosen.spec.exec.launch == Launch::Graph ? prof::TraceLevel::Graph : prof::TraceLevel::Full;
-  Proof proof = prove_in_turn(edits, options.rounds, [&] { return recorded_training(before, data, options.seconds); }, [&] { return recorded_training(chosen.spec, data, options.seconds, level); });
-  proof.name = before.name, proof.changes = text_of(chosen.changes);
+  const prof::TraceLevel level = after.exec.launch == Launch::Graph ? prof::TraceLevel::Graph : prof::TraceLevel::Full;
+  Proof proof = prove_in_turn(edits, options.rounds, [&] { return recorded_training(before, data, options.seconds); }, [&] { return recorded_training(after, data, options.seconds, level); });
+  proof.name = before.name, proof.changes = text_of(diff(before, after));
   return proof;
 }
 

@@ -42,6 +42,7 @@ struct ProofOptions {
 // Records both, in turn; predicts the second from each recording of the first. Throws Failure if a
 // training fails or the edits are no choices.
 Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset& data, const ProofOptions& options = {});
+Proof prove(const RunSpec& before, const RunSpec& after, const std::string& edits, const data::Dataset& data, const ProofOptions& options = {});  // where other choices do it, too
 
 struct ProofRecording {
   Interval step_us;

@@ -56,6 +56,14 @@ constexpr Form kForms[] = {
     {"infinitely fast gpu", EditKind::FastGpu},
 };
 
+constexpr Form kNamedForms[] = {
+    {"no sync", EditKind::NoWaits},
+    {"no waits", EditKind::NoWaits},
+    {"copies pinned", EditKind::PinnedCopies},
+    {"copies overlapped", EditKind::OverlappedCopies},
+    {"fuse", EditKind::FusedWithNext},
+};
+
 class Parser {
  public:
   Parser(size_t number, std::string text) : number_(number) { edit_.text = std::move(text); }
@@ -63,10 +71,9 @@ class Parser {
   Edit parse() {
     for (const Form& form : kForms)
       if (matches(form.text, edit_.text)) return of_kind(form.kind);
-    for (const std::string_view word : {"no sync", "no waits"})
-      if (const auto name = after(edit_.text, word)) return of_name(EditKind::NoWaits, *name);
-    if (const auto name = after(edit_.text, "fuse")) return of_name(EditKind::FusedWithNext, *name);
-    if (const auto rank = after(edit_.text, "rank")) return of_rank(*rank);
+    for (const auto& [word, kind] : kNamedForms)
+      if (const auto name = after(edit_.text, word)) return of_name(kind, *name);
+    if (edit_.text.ends_with(" on time")) return of_rank();
     if (const auto count = edit_.text.ends_with(" ranks") ? number(trimmed(std::string_view(edit_.text).substr(0, edit_.text.size() - 6))) : std::nullopt) return of_ranks(*count);
     if (edit_.text.ends_with(" gone")) return of_name(EditKind::Gone, trimmed(std::string_view(edit_.text).substr(0, edit_.text.size() - 5)));
     return of_factor();
@@ -77,16 +84,24 @@ class Parser {
     edit_.kind = kind;
     return edit_;
   }
+  // "fc1", "fc1, rank 1", "rank 1"
   Edit of_name(EditKind kind, std::string_view name) {
     if (name.empty()) refuse("it names nothing");
+    const size_t comma = name.rfind(',');
+    const std::string_view last = comma == name.npos ? name : trimmed(name.substr(comma + 1));
+    if (const auto rank = rank_of(last)) edit_.rank = *rank, name = comma == name.npos ? "" : trimmed(name.substr(0, comma));
     edit_.name = name;
     return of_kind(kind);
   }
-  Edit of_rank(const std::string& rest) {
-    const size_t space = std::min(rest.find(' '), rest.size());
-    const auto rank = number(rest.substr(0, space));
-    if (!rank || *rank < 0 || *rank != std::floor(*rank) || *rank > 1e6 || trimmed(std::string_view(rest).substr(space)) != "on time") refuse("expected \"rank N on time\"");
-    edit_.rank = static_cast<int>(*rank);
+  static std::optional<int> rank_of(std::string_view text) {
+    const auto digits = after(std::string(text), "rank");
+    const auto rank = digits ? number(*digits) : std::nullopt;
+    return rank && *rank >= 0 && *rank == std::floor(*rank) && *rank <= 1e6 ? std::optional(static_cast<int>(*rank)) : std::nullopt;
+  }
+  Edit of_rank() {
+    const auto rank = rank_of(trimmed(std::string_view(edit_.text).substr(0, edit_.text.size() - std::string_view(" on time").size())));
+    if (!rank) refuse("expected \"rank N on time\"");
+    edit_.rank = *rank;
     return of_kind(EditKind::RankOnTime);
   }
   Edit of_ranks(double count) {
@@ -214,7 +229,7 @@ std::string Editor::some_names() const {
 
 // A name names an op, a module, a line or a cause, in this order, unless the word before it says which. Several names of
 // one kind match a pattern with *.
-std::vector<const PathGroup*> Editor::selected(const Edit& edit) const {
+std::vector<const PathGroup*> Editor::named(const Edit& edit) const {
   std::string name = edit.name;
   std::optional<GroupKind> only;
   for (const GroupKind kind : {GroupKind::Op, GroupKind::Line, GroupKind::Module, GroupKind::Cause})
@@ -228,6 +243,23 @@ std::vector<const PathGroup*> Editor::selected(const Edit& edit) const {
       if (!found.empty()) return found;
     }
   refuse(edit, "no " + std::string(only ? group_kind_name(*only) : "op, module, line or cause") + " is called " + name + ". There are " + some_names() + ".");
+}
+
+// Its work and delays on one rank.
+PathGroup Editor::of_rank(const PathGroup& group, int rank) const {
+  PathGroup part = group;
+  std::erase_if(part.nodes, [&](const auto& one) { return graph_.nodes[one.node].rank != rank; });
+  std::erase_if(part.edges, [&](uint32_t edge) {
+    const auto event = static_cast<EventId>(std::ranges::upper_bound(graph_.first_edge, edge) - graph_.first_edge.begin() - 1);
+    return graph_.nodes[event / 2].rank != rank;
+  });
+  return part;
+}
+
+std::vector<PathGroup> Editor::selected(const Edit& edit) const {
+  std::vector<PathGroup> groups;
+  for (const PathGroup* group : named(edit)) groups.push_back(edit.rank < 0 ? *group : of_rank(*group, edit.rank));
+  return groups;
 }
 
 void Editor::make_free(const PathGroup& group, Timing& timing) const {
@@ -245,28 +277,44 @@ void Editor::make_free(const PathGroup& group, Timing& timing) const {
   }
 }
 
+size_t Editor::faster(const Edit& edit, Timing& timing) const {
+  if (edit.name.empty()) return work_of_rank(edit.rank, edit.factor, timing);
+  size_t changed = 0;
+  for (const PathGroup& group : selected(edit)) {
+    for (const auto& [node, share] : group.nodes) scale_work(graph_, timing, node, edit.factor, static_cast<double>(share)), ++changed;
+    for (const uint32_t edge : group.edges)
+      if (timing.lag[edge] > 0) timing.lag[edge] = std::llround(static_cast<double>(timing.lag[edge]) * edit.factor), ++changed;
+  }
+  return changed;
+}
+
+size_t Editor::gone(const Edit& edit, Timing& timing) const {
+  if (edit.name.empty()) return work_of_rank(edit.rank, 0, timing);
+  size_t changed = 0;
+  const std::vector<PathGroup> groups = selected(edit);
+  for (const PathGroup& group : groups) make_free(group, timing), changed += group.nodes.size() + group.edges.size();
+  for (const PathGroup& group : groups)
+    for (const auto& [node, share] : group.nodes)
+      if (runs_on_host(graph_.nodes[node].kind)) drop_call(node, timing);
+  return changed;
+}
+
 void Editor::apply(const Edit& edit, Timing& timing) const {
   size_t changed = 0;
   const auto each_of = [&](NodeKind kind, auto change) {
     for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
-      if (graph_.nodes[node].kind == kind) change(node), ++changed;
+      if (graph_.nodes[node].kind == kind && (edit.rank < 0 || graph_.nodes[node].rank == edit.rank)) change(node), ++changed;
   };
   const auto each_selected = [&](auto change) {
-    for (const PathGroup* group : selected(edit))
-      for (const auto& [node, share] : group->nodes) change(node, static_cast<double>(share)), ++changed;
+    for (const PathGroup& group : selected(edit))
+      for (const auto& [node, share] : group.nodes) change(node, static_cast<double>(share)), ++changed;
   };
   switch (edit.kind) {
     case EditKind::Faster:
-      each_selected([&](uint32_t node, double share) { scale_work(graph_, timing, node, edit.factor, share); });
-      for (const PathGroup* group : selected(edit))
-        for (const uint32_t edge : group->edges)
-          if (timing.lag[edge] > 0) timing.lag[edge] = std::llround(static_cast<double>(timing.lag[edge]) * edit.factor), ++changed;
+      changed = faster(edit, timing);
       break;
     case EditKind::Gone:
-      for (const PathGroup* group : selected(edit)) make_free(*group, timing), changed += group->nodes.size() + group->edges.size();
-      each_selected([&](uint32_t node, double) {
-        if (runs_on_host(graph_.nodes[node].kind)) drop_call(node, timing);
-      });
+      changed = gone(edit, timing);
       break;
     case EditKind::NoWaits:
       if (edit.name.empty()) each_of(NodeKind::Wait, [&](uint32_t node) { drop_call(node, timing); });
@@ -277,10 +325,10 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
         if (allocates(graph_.nodes[node].kind)) drop_call(node, timing), ++changed;
       break;
     case EditKind::PinnedCopies:
-      changed = pinned(timing);
+      changed = pinned(copies(edit), timing);
       break;
     case EditKind::OverlappedCopies:
-      changed = overlapped(timing);
+      changed = overlapped(copies(edit), timing);
       break;
     case EditKind::OneGraph:
       changed = one_graph(timing);
@@ -292,7 +340,7 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
       each_of(NodeKind::DataWait, [&](uint32_t node) { timing.work_ns[node] = std::min(timing.work_ns[node], copies_pinned_ ? kHandOverPinned : kHandOver); });
       break;
     case EditKind::RankOnTime:
-      changed = rank_on_time(edit.rank, timing);
+      changed = work_of_rank(edit.rank, 0, timing);
       break;
     case EditKind::OtherRanks:
       changed = other_ranks(edit.rank, timing);
@@ -379,12 +427,27 @@ size_t Editor::graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing
   return changed;
 }
 
-size_t Editor::pinned(Timing& timing) const {
-  size_t changed = 0;
+// All of them, or those that belong to the name: the copy does, or its call.
+std::vector<uint32_t> Editor::copies(const Edit& edit) const {
+  std::unordered_set<uint32_t> wanted;
+  if (!edit.name.empty())
+    for (const PathGroup& group : selected(edit))
+      for (const auto& [node, share] : group.nodes) wanted.insert(node);
+  std::vector<uint32_t> found;
   for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
     const CauseNode& n = graph_.nodes[node];
+    const bool named = edit.name.empty() ? edit.rank < 0 || n.rank == edit.rank : wanted.contains(node) || wanted.contains(launched_by_[node]);
+    if (n.kind == NodeKind::Copy && named) found.push_back(node);
+  }
+  return found;
+}
+
+size_t Editor::pinned(const std::vector<uint32_t>& copies, Timing& timing) const {
+  size_t changed = 0;
+  for (const uint32_t node : copies) {
+    const CauseNode& n = graph_.nodes[node];
     const CopyEnds ends = copy_ends(trace_.detail(n.detail).copy_kind);
-    if (n.kind != NodeKind::Copy || (ends.from != MemoryPlace::Pageable && ends.to != MemoryPlace::Pageable)) continue;
+    if (ends.from != MemoryPlace::Pageable && ends.to != MemoryPlace::Pageable) continue;
     const auto bytes = static_cast<double>(trace_.detail(n.detail).bytes);
     timing.work_ns[node] = std::min<int64_t>(timing.work_ns[node], kCopyStart + std::llround(bytes / pinned_bytes_ns_));
     if (const uint32_t call = launched_by_[node]; call != node) {
@@ -399,21 +462,19 @@ size_t Editor::pinned(Timing& timing) const {
   return changed;
 }
 
-size_t Editor::overlapped(Timing& timing) const {
-  size_t changed = 0;
-  for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
-    if (graph_.nodes[node].kind == NodeKind::Copy) {
-      timing.work_ns[node] = 0, ++changed;
-      if (launched_by_[node] != node) drop_waits(graph_, timing, launched_by_[node]);
-    }
-  return changed;
+size_t Editor::overlapped(const std::vector<uint32_t>& copies, Timing& timing) const {
+  for (const uint32_t node : copies) {
+    timing.work_ns[node] = 0;
+    if (launched_by_[node] != node) drop_waits(graph_, timing, launched_by_[node]);
+  }
+  return copies.size();
 }
 
 // The kernel keeps its time; its own launch goes, and so does the gap before the next kernel.
-size_t Editor::fuse(const std::vector<const PathGroup*>& groups, Timing& timing) const {
+size_t Editor::fuse(const std::vector<PathGroup>& groups, Timing& timing) const {
   size_t changed = 0;
-  for (const PathGroup* group : groups)
-    for (const auto& [node, share] : group->nodes) {
+  for (const PathGroup& group : groups)
+    for (const auto& [node, share] : group.nodes) {
       if (graph_.nodes[node].kind != NodeKind::Kernel || next_in_row_[node] == node) continue;
       if (launched_by_[node] != node) drop_call(launched_by_[node], timing);
       const uint32_t next = next_in_row_[node];
@@ -424,14 +485,15 @@ size_t Editor::fuse(const std::vector<const PathGroup*>& groups, Timing& timing)
   return changed;
 }
 
-// Its own work takes no time, so it is never the last one to arrive; transfers stay.
-size_t Editor::rank_on_time(int rank, Timing& timing) const {
+// Its own work takes this part of its time; transfers stay. Without time, it is never the last one to arrive.
+size_t Editor::work_of_rank(int rank, double factor, Timing& timing) const {
+  const auto shorter = [factor](int64_t ns) { return std::llround(factor * static_cast<double>(ns)); };
   size_t changed = 0;
   for (EventId to = 0; to + 1 < graph_.first_edge.size(); ++to) {
     if (graph_.nodes[to / 2].rank != rank || graph_.nodes[to / 2].kind == NodeKind::Meeting) continue;
-    timing.work_ns[to / 2] = 0, ++changed;
+    if (to == start_of(to / 2)) timing.work_ns[to / 2] = shorter(timing.work_ns[to / 2]), ++changed;
     for (uint32_t e = graph_.first_edge[to]; e < graph_.first_edge[to + 1]; ++e)
-      if (graph_.edges[e].kind != EdgeKind::Transfer && timing.lag[e] > 0) timing.lag[e] = 0;
+      if (graph_.edges[e].kind != EdgeKind::Transfer && timing.lag[e] > 0) timing.lag[e] = shorter(timing.lag[e]);
   }
   return changed;
 }

@@ -29,7 +29,7 @@ struct Edit {
   EditKind kind = EditKind::Gone;
   std::string name;       // what it selects; empty: everything that the edit can change
   double factor = 0;      // of the time of Faster
-  int rank = -1;          // or how many ranks
+  int rank = -1;          // of one rank only; or how many ranks
   std::string text;       // as written
 };
 
@@ -38,8 +38,8 @@ std::string edit_kind_name(EditKind kind);  // "no sync", "NAME /N"
 // Edits are separated by ";". Throws Failure that says which one is wrong, and what an edit may be.
 std::vector<Edit> parse_edits(const std::string& text);
 inline constexpr const char* kEditForms =
-    "NAME /2, NAME *2, NAME gone, no sync, no sync NAME, no allocator calls, copies pinned, copies overlapped, one graph launch, "
-    "fuse NAME, loader ready, rank N on time, N ranks, infinitely fast host, infinitely fast GPU";
+    "NAME /2, NAME *2, NAME gone, no sync, no sync NAME, no allocator calls, copies pinned, copies pinned NAME, copies overlapped, copies overlapped NAME, "
+    "one graph launch, fuse NAME, loader ready, rank N on time, rank N /2, N ranks, infinitely fast host, infinitely fast GPU";
 
 // Applies edits to the steps of a run. It keeps the names that the run has, so that many edits can be tried.
 class Editor {
@@ -51,7 +51,9 @@ class Editor {
   void make_free(const PathGroup& group, Timing& timing) const;  // its work takes no time, its delays go
 
  private:
-  std::vector<const PathGroup*> selected(const Edit& edit) const;
+  std::vector<PathGroup> selected(const Edit& edit) const;
+  std::vector<const PathGroup*> named(const Edit& edit) const;
+  PathGroup of_rank(const PathGroup& group, int rank) const;
   [[noreturn]] void refuse(const Edit& edit, const std::string& reason) const;
   std::string some_names() const;
   void learn_times();
@@ -61,10 +63,13 @@ class Editor {
   std::unordered_set<uint32_t> calls_that_copy_with_the_host() const;
   size_t one_graph(Timing& timing) const;
   size_t graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing) const;
-  size_t pinned(Timing& timing) const;
-  size_t overlapped(Timing& timing) const;
-  size_t fuse(const std::vector<const PathGroup*>& groups, Timing& timing) const;
-  size_t rank_on_time(int rank, Timing& timing) const;
+  size_t faster(const Edit& edit, Timing& timing) const;
+  size_t gone(const Edit& edit, Timing& timing) const;
+  std::vector<uint32_t> copies(const Edit& edit) const;
+  size_t pinned(const std::vector<uint32_t>& copies, Timing& timing) const;
+  size_t overlapped(const std::vector<uint32_t>& copies, Timing& timing) const;
+  size_t fuse(const std::vector<PathGroup>& groups, Timing& timing) const;
+  size_t work_of_rank(int rank, double factor, Timing& timing) const;
   size_t other_ranks(int count, Timing& timing) const;
   size_t fast_host(Timing& timing) const;
   size_t fast_gpu(Timing& timing) const;

@@ -35,7 +35,7 @@ constexpr EditChoice kChoices[] = {
 
 const EditChoice* choice_of(const prof::Edit& edit) {
   const auto at = std::ranges::find(kChoices, edit.kind, &EditChoice::kind);
-  return at == std::end(kChoices) || !edit.name.empty() ? nullptr : at;
+  return at == std::end(kChoices) || !edit.name.empty() || edit.rank >= 0 ? nullptr : at;
 }
 
 std::string text_of(const std::vector<FieldChange>& changes) {

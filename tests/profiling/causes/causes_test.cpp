@@ -511,6 +511,24 @@ TEST(Ranks, ALateRankIsWaitedFor) {
   EXPECT_THAT(failure_of([&] { editor.apply(parse_edits("rank 7 on time")[0], timing); }), HasSubstr("nothing that this edit could change"));
 }
 
+// The late rank's 400 µs are host time before its kernels, and each rank computes for 1,101 µs.
+TEST(Ranks, EditsSelectTheWorkOfARank) {
+  MadeRanks made;
+  made.ranks = 4, made.steps = 30, made.late_rank = 1, made.late = 0, made.usually_late = 400'000, made.jitter = 0;
+  RunData run;
+  run.trace = made.joined();
+  const StepCauses causes = step_causes(run);
+  const auto saved = [&](const char* edit) { return what_if(causes, run.trace, parse_edits(edit)).saves_us.value; };
+  EXPECT_NEAR(saved("rank 1 gone"), saved("rank 1 on time"), 1);
+  EXPECT_GT(saved("rank 1 /2"), 150);
+  EXPECT_LT(saved("rank 1 /2"), saved("rank 1 gone") + 1);
+  EXPECT_LT(saved("rank 1 *2"), -300);
+  EXPECT_NEAR(saved("rank 2 /2"), 0, 20) << "the late rank decides";
+  EXPECT_NEAR(saved("matrix product, rank 2 gone"), 0, 20);
+  EXPECT_GT(saved("cause matrix product gone"), saved("matrix product, rank 2 gone") + 300) << "all ranks";
+  for (const char* none : {"rank 7 /2", "rank 7 gone", "matrix product, rank 7 gone", "no sync rank 7"}) EXPECT_THAT(failure_of([&] { saved(none); }), HasSubstr("nothing that this edit could change")) << none;
+}
+
 // A picture shows the work of a rank that is on time: as much as there is time for, in its order.
 TEST(Ranks, WorkOfARankOnTimeFitsBetweenTheMeetings) {
   MadeRanks made;
@@ -640,9 +658,11 @@ TEST(BadInput, ARunWithoutWorkReportsWhatToDo) {
 }
 
 TEST(Language, EachFormIsRead) {
-  const std::vector<Edit> edits = parse_edits("no sync; no waits loss;no allocator calls ; copies pinned; copies overlapped; one graph launch; fuse relu1; loader ready; rank 3 on time; infinitely fast host; Infinitely fast GPU; fc1 /2; fc1 ÷ 2x; dW* *1.5; a/b.py:12 in f /4; op loss gone; 16 ranks");
+  const std::vector<Edit> edits = parse_edits("no sync; no waits loss;no allocator calls ; copies pinned; copies overlapped; one graph launch; fuse relu1; loader ready; rank 3 on time; infinitely fast host; Infinitely fast GPU; fc1 /2; fc1 ÷ 2x; dW* *1.5; a/b.py:12 in f /4; op loss gone; 16 ranks; rank 2 /4; "
+                                             "fc1, rank 1 gone; copies pinned fc1; copies overlapped line a.py:3");
   const std::vector<EditKind> kinds{EditKind::NoWaits, EditKind::NoWaits, EditKind::NoAllocator, EditKind::PinnedCopies, EditKind::OverlappedCopies, EditKind::OneGraph, EditKind::FusedWithNext, EditKind::LoaderReady,
-                                    EditKind::RankOnTime, EditKind::FastHost, EditKind::FastGpu, EditKind::Faster, EditKind::Faster, EditKind::Faster, EditKind::Faster, EditKind::Gone, EditKind::OtherRanks};
+                                    EditKind::RankOnTime, EditKind::FastHost, EditKind::FastGpu, EditKind::Faster, EditKind::Faster, EditKind::Faster, EditKind::Faster, EditKind::Gone, EditKind::OtherRanks, EditKind::Faster,
+                                    EditKind::Gone, EditKind::PinnedCopies, EditKind::OverlappedCopies};
   ASSERT_EQ(edits.size(), kinds.size());
   for (size_t i = 0; i < kinds.size(); ++i) EXPECT_EQ(edits[i].kind, kinds[i]) << edits[i].text;
   EXPECT_EQ(edits[8].rank, 3);
@@ -651,6 +671,12 @@ TEST(Language, EachFormIsRead) {
   EXPECT_EQ(edits[14].name, "a/b.py:12 in f");
   EXPECT_EQ(edits[15].name, "op loss");
   EXPECT_EQ(edits[16].rank, 16);
+  EXPECT_EQ(edits[17].rank, 2);
+  EXPECT_EQ(edits[17].name, "");
+  EXPECT_EQ(edits[18].rank, 1);
+  EXPECT_EQ(edits[18].name, "fc1");
+  EXPECT_EQ(edits[19].name, "fc1");
+  EXPECT_EQ(edits[20].name, "line a.py:3");
 }
 
 TEST(Language, NonsenseIsRefusedWithItsPlace) {

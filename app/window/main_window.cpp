@@ -203,6 +203,10 @@ void MainWindow::connectPages() {
   connect(&workspace_, &Workspace::openWanted, this, [this](const QString& path) { openFile(path); });
   connect(&workspace_, &Workspace::fileWanted, this, &MainWindow::chooseFile);
   connect(&workspace_, &Workspace::liveWanted, this, [this] { tabs_->setCurrentIndex(0); });
+  connect(&workspace_, &Workspace::runOpened, this, [this](Run* run) {
+    layout_->offerSetup(run->live());
+    tabs_->setCurrentIndex(0);
+  });
   connect(&workspace_, &Workspace::frontWanted, this,
           [this](const QObject* page) { tabs_->setCurrentIndex(tabOf(page)); });
   connect(&workspace_, &Workspace::tabNoted, this,
@@ -277,6 +281,7 @@ void MainWindow::runStarted(Run* run) {
   status_->say({}, false);
   notice_->dismiss();
   if (!(run->spec == workspace_.choices()->spec())) takeChoices(*run);
+  layout_->offerSetup(true);
   workspace_.cursor()->clearCursor();
   workspace_.cursor()->setFollow(true);
   connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
@@ -296,6 +301,7 @@ void MainWindow::showRuns() {
       connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
   bar_->setRuns(ticked);
   const bool nothing = ticked.empty();
+  if (nothing) layout_->offerSetup(true);
   live_stack_->setCurrentWidget(nothing ? static_cast<QWidget*>(start_) : live_);
   const int index = tabs_->currentIndex();
   if (index >= 0 && tab_list_[static_cast<size_t>(index)].show_runs)
@@ -402,10 +408,12 @@ void MainWindow::showOpened(Run* run) {
   std::vector<Run*> shown;
   for (const auto& each : opened_)
     if (each) shown.push_back(each);
-  if (workspace_.session()->busy())
+  const bool busy = workspace_.session()->busy();
+  if (busy)
     workspace_.library()->setTicked(run, true);
   else
     workspace_.library()->tickOnly(shown);
+  layout_->offerSetup(busy);
   tabs_->setCurrentIndex(0);
 }
 

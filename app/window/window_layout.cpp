@@ -32,6 +32,7 @@ WindowLayout::WindowLayout(Workspace& workspace, const Parts& parts, const AllPa
   parts_.columns->setStretchFactor(1, 1);
   parts_.columns->installEventFilter(this);
   connect(parts_.columns, &QSplitter::splitterMoved, this, [this] { kept_widths_ = true; });
+  connect(parts_.setup, &QAbstractButton::clicked, this, [this] { chose_setup_ = chose_setup_ || placeOf(tab_) == kUsual; });
   for (const Page& page : pages.tabs) folds_setup_.push_back(!page.beside_setup);
   connect(parts_.strip->pages(), &QTabBar::currentChanged, this, &WindowLayout::showTab);
   for (const Page* page : pages.each()) {
@@ -87,6 +88,12 @@ void WindowLayout::foldSetup() {
     parts_.setup->setChecked(false);
 }
 
+void WindowLayout::offerSetup(bool open) {
+  if (chose_setup_) return;
+  setup_open_[kUsual] = open;
+  if (placeOf(tab_) == kUsual) parts_.setup->setChecked(open);
+}
+
 void WindowLayout::shareWidth() {
   const int left = compact_ ? 284 : 312, right = compact_ ? 214 : 296;
   parts_.columns->setSizes({left, parts_.columns->width() - left - right, right});
@@ -101,9 +108,8 @@ void WindowLayout::remember() {
   settings.setValue("window/page", parts_.strip->nameOf(parts_.strip->pages()->currentIndex()));
   settings.setValue("window/trace_level", parts_.bar->traceChoices());
   settings.setValue("window/sides", parts_.docks->openDocks());
-  const auto usual = setup_open_.find(kUsual);
-  const bool beside = placeOf(tab_) != kUsual && usual != setup_open_.end();
-  settings.setValue("window/setup", beside ? usual->second : parts_.setup->isChecked());
+  setup_open_[placeOf(tab_)] = parts_.setup->isChecked();
+  if (chose_setup_) settings.setValue("window/setup", setup_open_[kUsual]);
   for (const Remembered& kept : remembered_) settings.setValue(settings_key(kept), kept.save());
   rememberRuns();
 }
@@ -135,7 +141,8 @@ void WindowLayout::restoreSizes() {
   parts_.docks->restoreHeights(settings.value("window/right").toByteArray());
   restorePages(true);
   parts_.docks->setOpenDocks(settings.value("window/sides").toStringList());
-  parts_.setup->setChecked(settings.value("window/setup", true).toBool());
+  chose_setup_ = settings.contains("window/setup");
+  if (chose_setup_) parts_.setup->setChecked(settings.value("window/setup").toBool());
 }
 
 void WindowLayout::restorePages(bool layout) {

@@ -36,6 +36,7 @@ class WindowLayout : public QObject {
   void resized(bool first);  // the width of the window changed
   void remember();
   void restore();
+  void offerSetup(bool open);  // beside Live; a person's own choice wins
   void setKeep(bool keep) { keep_ = keep; }
   bool keep() const { return keep_; }  // false: a closing window stores nothing
 
@@ -67,6 +68,7 @@ class WindowLayout : public QObject {
   int tab_ = 0;
   bool compact_ = false, keep_ = true;
   bool kept_widths_ = false;  // dragged by the user, or restored
+  bool chose_setup_ = false;  // the user opened or closed Setup beside the usual tabs, today or before
 };
 
 }  // namespace ws::app

@@ -75,7 +75,7 @@ void WindowMenus::buildRun() {
 
 void WindowMenus::buildView() {
   QMenu* view = add(MenuName::View, tr("View"));
-  view->addAction(tr("Setup"), QKeySequence("Ctrl+B"), rails_.setup, &QAbstractButton::toggle);
+  view->addAction(tr("Setup"), QKeySequence("Ctrl+B"), rails_.setup, &QAbstractButton::click);
   view->addAction(tr("Runs"), QKeySequence("Ctrl+Shift+B"), rails_.runs, &QAbstractButton::toggle);
   view->addSeparator();
   view->addMenu(pageMenu());

@@ -43,6 +43,10 @@ class Workspace : public QObject {
   void follow(const RemoteJobInfo& job) { emit followWanted(job); }  // an experiment, a sweep or PyTorch on another machine
   void bringToFront(const QObject* page) { emit frontWanted(page); }  // by its widget
   void showLive() { emit liveWanted(); }
+  void openRun(Run* run) {  // makes it current, on the page Live
+    pick(run);
+    emit runOpened(run);
+  }
   void compareRuns(Run* baseline, Run* current);  // exactly these two, on the page Compare
   // Judges every new run, also after a restart. nullptr: no run, or its file is gone.
   Run* pinnedBaseline();
@@ -61,6 +65,7 @@ class Workspace : public QObject {
   void followWanted(const ws::app::RemoteJobInfo& job);
   void frontWanted(const QObject* page);
   void liveWanted();
+  void runOpened(ws::app::Run* run);
   void compareWanted();  // the page Compare
   void pinnedChanged();
   // A training has ended: its result, and the baseline that it was compared with (nullptr if there is none).

@@ -58,10 +58,7 @@ Page runs_page(Workspace& workspace, RunsPanel* panel) {
 
 Page library_page(Workspace& workspace, LibraryTab* tab, TorchJob* torch) {
   QObject::connect(tab, &LibraryTab::said, &workspace, &Workspace::say);
-  QObject::connect(tab, &LibraryTab::opened, &workspace, [&workspace](Run* run) {
-    workspace.pick(run);
-    workspace.showLive();
-  });
+  QObject::connect(tab, &LibraryTab::opened, &workspace, &Workspace::openRun);
   Page page;
   page.title = QObject::tr("Library"), page.widget = tab;
   page.menus.push_back({MenuName::Run, QList<QAction*>{page_separator(tab)} + torch_actions(workspace, tab, torch)});

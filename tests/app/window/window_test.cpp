@@ -36,6 +36,8 @@
 #include "app/window/status_line.h"
 #include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
+#include "app/window/window_layout.h"
+#include "app/workspace/shipped_runs.h"
 #include "engine/devices/devices.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/painted_text.h"
@@ -62,6 +64,7 @@ class WindowTest : public QObject, WindowHome {
   void jsonRoundTrips();
   void trainsIrisToTheEnd();
   void setupLeavesItsWidthToPagesOfResults();
+  void setupIsOpenWhereAPersonTrains();
   void aPictureWaitsForTheAnswer();
   void aLessonDrawsItsConclusion();
   void aLessonAsksWhileItTrains();
@@ -188,6 +191,34 @@ void WindowTest::setupLeavesItsWidthToPagesOfResults() {
   setup->click();
   show("Live"), show("Compare");
   QVERIFY2(setup->isChecked(), "as the person left it there");
+}
+
+// Beside opened recordings Setup begins closed. It is open with nothing to show and in training; a person's own choice wins.
+void WindowTest::setupIsOpenWhereAPersonTrains() {
+  auto window = open();
+  const auto setup = [&window] {
+    const auto buttons = window->findChildren<RailButton*>();
+    return *std::ranges::find_if(buttons, [](const RailButton* button) { return button->text() == "Setup" || button->text() == "Program"; });
+  };
+  QVERIFY(setup()->isChecked());
+  window->openFile(shipped_runs().front());
+  QVERIFY(!setup()->isChecked());
+  window->workspace()->library()->tickOnly({});
+  QVERIFY(setup()->isChecked());
+  iris(*window, 2);
+  window->train();
+  QVERIFY(setup()->isChecked());
+  QTRY_VERIFY(!window->workspace()->session()->busy());
+  setup()->click();
+  window->workspace()->library()->tickOnly({});
+  QVERIFY2(!setup()->isChecked(), "as the person left it");
+  window->close();
+  window = open();
+  window->windowLayout()->restore();
+  QVERIFY(!setup()->isChecked());
+  setup()->click();
+  window->openFile(shipped_runs().front());
+  QVERIFY(setup()->isChecked());
 }
 
 // A picture does not show the answer before a person has chosen one.

@@ -39,11 +39,7 @@ void Segment::paintEvent(QPaintEvent*) {
   if (isChecked()) {
     painter.fillRect(box, t.chosen);
     painter.fillRect(QRectF(box.left(), box.bottom() - 2, box.width(), 2), t.focus);
-  } else if (blocked_) {
-    painter.setOpacity(0.45);
-    painter.fillRect(box, t.idle);
-    painter.setOpacity(1);
-  } else if (underMouse()) {
+  } else if (underMouse() && !blocked_) {
     painter.fillRect(box, t.grid);
   }
   if (!last_) painter.fillRect(QRectF(width() - 1, 1, 1, height() - 2), t.border);

@@ -63,9 +63,9 @@ Theme light() {
 }
 
 // 45°, 2 px lines; 8 px wide so that the diagonal repeats without a seam.
-QPixmap hatch(const QColor& colour, const QColor& ground = Qt::transparent) {
+QPixmap hatch(const QColor& colour) {
   QPixmap tile(8, 8);
-  tile.fill(ground);
+  tile.fill(Qt::transparent);
   QPainter painter(&tile);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(colour, 1.6));
@@ -76,7 +76,6 @@ QPixmap hatch(const QColor& colour, const QColor& ground = Qt::transparent) {
 // Brushes need a QGuiApplication.
 void give_brushes(Theme& t) {
   t.idle = QBrush(hatch(t.hatch));
-  t.data_wait = QBrush(hatch(t.worse, mixed(t.worse, t.base, 0.25)));
 }
 
 Theme& current() {
@@ -373,8 +372,7 @@ QColor part_colour(const prof::PartId& part) {
 }
 
 QBrush part_brush(const prof::PartId& part) {
-  if (part.kind == prof::PartKind::HostData) return theme().data_wait;
-  const bool own = part.kind == prof::PartKind::HostForward || part.kind == prof::PartKind::HostBackward || part.kind == prof::PartKind::HostOther || part.kind == prof::PartKind::RankWait;
+  const bool own = part.kind == prof::PartKind::HostData || part.kind == prof::PartKind::HostForward || part.kind == prof::PartKind::HostBackward || part.kind == prof::PartKind::HostOther || part.kind == prof::PartKind::RankWait;
   if (own) return {part_colour(part)};
   return meaning_brush(part.meaning == prof::Meaning::Launch ? prof::Meaning::Idle : part.meaning);
 }

@@ -30,7 +30,6 @@ struct Theme {
   QColor run[8];       // A … H
   QColor hatch;
   QBrush idle;       // 45° hatch
-  QBrush data_wait;  // the same in a warning tone: the step waits for data
 
   QColor of(prof::Meaning m) const { return meaning[static_cast<int>(m)]; }
   bool dark() const { return name == ThemeName::Dark; }

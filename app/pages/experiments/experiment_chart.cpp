@@ -234,7 +234,7 @@ void ExperimentChart::renderMap(QPainter& painter, const QRectF& area) const {
 void ExperimentChart::paintCell(QPainter& painter, const QRectF& box, int group, int item, const Span& all) const {
   const auto value = at(group, item);
   if (!value) {
-    painter.fillRect(box, theme().idle);
+    painter.fillRect(box, theme().header);
     painter.setPen(theme().quiet);
     const TrialResult* trial = trialAt(group, item);
     return draw_left(painter, box.adjusted(6, 0, -4, 0), trial ? state_of(*trial).section(':', 0, 0) : QString());

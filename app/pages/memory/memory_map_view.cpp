@@ -73,8 +73,6 @@ void MemoryMapView::paintEvent(QPaintEvent*) {
     painter.drawText(rect().adjusted(24, 0, -24, 0), Qt::AlignCenter | Qt::TextWordWrap, why_empty_);
     return;
   }
-  painter.setBrushOrigin(mapArea().topLeft());
-  painter.fillRect(mapArea(), t.idle);
   paintAxes(painter);
   paintBlocks(painter);
   paintUse(painter);

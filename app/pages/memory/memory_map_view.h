@@ -1,4 +1,4 @@
-// The map: one rectangle per buffer, hatched free space, and below it the bytes in use on the same axis.
+// The map: one rectangle per buffer, free space left empty, and below it the bytes in use on the same axis.
 #pragma once
 #include <QWidget>
 #include <optional>

@@ -9,6 +9,7 @@
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "app/widgets/theme.h"
+#include "profiling/analysis/step_breakdown.h"
 
 namespace ws::app {
 namespace {
@@ -115,7 +116,7 @@ void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, doub
   for (const PathPicture::Bar& bar : row.bars) {
     const QRectF box(x(bar.begin), top + space / 2, std::max(1.0, x(bar.end) - x(bar.begin)), height - space);
     painter.setOpacity(bar.on_path ? 1 : kFaint);
-    if (!bar.is_gap) draw_fill(painter, box, bar.waits_for_data ? theme().data_wait : meaning_brush(bar.meaning));
+    if (!bar.is_gap) draw_fill(painter, box, bar.waits_for_data ? QBrush(part_colour({.kind = prof::PartKind::HostData})) : meaning_brush(bar.meaning));
     painter.setOpacity(1);
     if (bar.on_path) painter.fillRect(QRectF(box.left(), box.bottom() + 0.5, box.width(), std::min(kUnderline, space / 2)), theme().text);
     const QString name = name_in(painter.fontMetrics(), bar.name, box.width());

@@ -18,7 +18,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kArrow = 22, kBesideTitle = kArrow + 52;
+constexpr int kArrow = 22, kBesideTitle = kArrow + 62, kValue = 44;
 
 // In the order of Gauge; `brief` where there is little space.
 struct GaugeName {
@@ -26,7 +26,7 @@ struct GaugeName {
 };
 constexpr GaugeName kGauges[] = {{"Loss", "Loss"},
                                  {"Test accuracy", "Accuracy"},
-                                 {"Allocator calls", "Calls"},
+                                 {"Allocator calls", "Allocs"},
                                  {"Time in allocator calls", "In calls"},
                                  {"Throughput", "Rate"},
                                  {"Memory", "Memory"}};
@@ -168,13 +168,15 @@ void CurvePane::fillMenu(QMenu* menu) {
 void CurvePane::nameMeasure() {
   if (!measure_button_) return;
   const QFontMetrics metrics(measure_button_->font());
-  const int space = width() - legend()->sizeHint().width() - kBesideTitle;
+  const bool values = !legend()->items().empty() && legend()->items().front().value.isEmpty();  // they come with the pointer
+  const int space = width() - legend()->sizeHint().width() - (values ? kValue : 0) - kBesideTitle;
   // An own training counts the calls of its ops to its allocator; of other programs only the driver's calls are known.
   const bool driver = measure_ == Gauge::AllocatorCalls && !curves_.empty() &&
                       std::ranges::all_of(curves_, [](const CurveData& curve) { return curve.run() && !curve.run()->hasChoices(); });
   QString name = driver ? tr("Driver allocator calls") : shownTitle();
   if (metrics.horizontalAdvance(name) > space) name = brief_title(measure_);
   measure_button_->setText(name);
+  measure_button_->setToolTip(measure_ == Gauge::AllocatorCalls ? tr("Calls that allocate or free memory, per step") : QString());
   measure_button_->setFixedWidth(metrics.horizontalAdvance(name) + kArrow);
 }
 
@@ -491,10 +493,10 @@ std::optional<Point> CurvePane::legendPoint(const CurveData& curve) const {
   return shown;
 }
 
-// "test 0.0628" where the line is of another loss than the number. Several runs have no space for it.
+// The loss and the accuracy of one training stand in the top bar.
 QString CurvePane::legendText(const CurveData& curve, double value) const {
-  const bool of_test = measure_ == Gauge::Loss && !cursorX() && curves_.size() == 1 && curve.run() && loss_of(*curve.run()).of_test();
-  return of_test ? tr("test %1").arg(valueText(value)) : valueText(value);
+  const bool in_top_bar = curves_.size() == 1 && curve.run() && curve.run()->hasChoices() && per_step(measure_);
+  return in_top_bar && !cursorX() ? QString() : valueText(value);
 }
 
 // Which number stands in the title line.

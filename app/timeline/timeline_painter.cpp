@@ -41,7 +41,6 @@ QString lane_numbers(const Run& run) {
   const StepSplit& split = run.split;
   QStringList parts;
   if (run.shipped) parts << origin_text(run);
-  if (run.stepUs() > 0) parts << step_time_name() + " " + step_time_text(run.stepUs());
   if (split.steps == 0) {
     parts << count_text(static_cast<int64_t>(run.trace.span_count())) + " spans";
   } else if (first_track(run.trace, TrackKind::Stream)) {

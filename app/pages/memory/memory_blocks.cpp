@@ -354,6 +354,13 @@ std::map<MemoryContent, Live> live_at(const MemoryMap& map, double x) {
 
 }  // namespace
 
+QString short_bytes_text(double bytes) {
+  const QString unit = bytes_text(bytes).section(' ', -1);
+  double value = std::abs(bytes);
+  while (value >= 1024) value /= 1024;
+  return unit == "B" ? bytes_text(bytes) : fixed_text(value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2) + ' ' + unit;
+}
+
 QString growth_between(const MemoryMap& map, double from, double to) {
   auto before = live_at(map, from);
   const auto after = live_at(map, to);
@@ -366,7 +373,7 @@ QString growth_between(const MemoryMap& map, double from, double to) {
   const QString blocks = is.blocks != was.blocks ? QObject::tr("from %1 blocks to %2").arg(count(was.blocks), count(is.blocks))
                          : is.blocks == 1        ? QObject::tr("in one block")
                                                  : QObject::tr("still %1 blocks, but larger ones").arg(count(is.blocks));
-  return QObject::tr("%1 from %2 to %3, %4").arg(name, bytes_text(static_cast<double>(was.bytes)), bytes_text(static_cast<double>(is.bytes)), blocks);
+  return QObject::tr("%1 from %2 to %3, %4").arg(name, short_bytes_text(static_cast<double>(was.bytes)), short_bytes_text(static_cast<double>(is.bytes)), blocks);
 }
 
 std::vector<MemoryPart> parts_at_peak(const MemoryMap& map) {

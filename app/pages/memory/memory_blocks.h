@@ -81,6 +81,7 @@ std::vector<MemoryPart> parts_at_peak(const MemoryMap& map);
 std::vector<MemoryPart> kept_parts(const Plan& plan);
 std::vector<UsePoint> peaks_of_steps(const MemoryMap& map);  // when the most is in use in each section that is a step
 // What grew from one time to another, and why: "activations from 2.00 MiB to 7.00 MiB, still 40 blocks, which are larger". Empty if nothing did.
+QString short_bytes_text(double bytes);  // three significant digits: "545 MiB"
 QString growth_between(const MemoryMap& map, double from, double to);
 uint64_t used_at(const MemoryMap& map, double x);
 

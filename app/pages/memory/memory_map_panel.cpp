@@ -39,7 +39,6 @@ QString map_legend(const MemoryMap& map, bool recorded) {
   for (const MemoryContent content : kContents)
     if (std::ranges::find(map.blocks, content, &MapBlock::content) != map.blocks.end())
       parts << entry(theme().of(meaning_of(content)), content_name(content, recorded));
-  parts << entry(theme().quiet, QObject::tr("free"), QStringLiteral("▨"));
   if (!map.seams.empty()) parts << entry(theme().quiet, QObject::tr("addresses left out"), QStringLiteral("– –"));
   return parts.join("&nbsp;&nbsp; ");
 }
@@ -56,7 +55,7 @@ QString shares_text(const std::vector<MemoryPart>& parts, uint64_t all) {
 // "weights 397.5 KiB, optimizer 397.5 KiB"
 QString sizes_text(const std::vector<MemoryPart>& parts) {
   QStringList texts;
-  for (const MemoryPart& part : parts) texts << part.name + ' ' + bytes_text(static_cast<double>(part.bytes));
+  for (const MemoryPart& part : parts) texts << part.name + ' ' + short_bytes_text(static_cast<double>(part.bytes));
   return texts.join(", ");
 }
 
@@ -88,7 +87,7 @@ QString growth_text(const MemoryMap& map) {
   const auto first = static_cast<double>(peaks.front().used), middle = static_cast<double>(peaks[peaks.size() / 2].used), last = static_cast<double>(peaks.back().used);
   if (last < kGrows * first || last < kStillGrows * middle || std::ranges::adjacent_find(peaks, falls) != peaks.end()) return {};
   const QString cause = growth_between(map, peaks.front().x, peaks.back().x);
-  return QObject::tr("The peak of a step grows from %1 to %2: %3.").arg(bytes_text(first), bytes_text(last), cause.isEmpty() ? QObject::tr("the recording does not show what grows") : cause);
+  return QObject::tr("The peak of a step grows from %1 to %2: %3.").arg(short_bytes_text(first), short_bytes_text(last), cause.isEmpty() ? QObject::tr("the recording does not show what grows") : cause);
 }
 
 // The plan of each rank is the same.
@@ -363,8 +362,7 @@ void MemoryMapPanel::refreshHolders() {
   holders_table_->setVisible(any), no_holders_->setVisible(!any);
   no_holders_->setText(tr("The allocator of this run does not report its blocks. An arena places them once, before the first step."));
   holders_pane_->setTitle(tr("Live at the peak"),
-                          any ? tr("%1 · allocator %2").arg(bytes_text(static_cast<double>(held_.peak)), QString::fromStdString(held_.allocator))
-                              : QString());
+                          any ? tr("allocator %1").arg(QString::fromStdString(held_.allocator)) : QString());
 }
 
 void MemoryMapPanel::refreshBelow() {
@@ -435,9 +433,9 @@ void MemoryMapPanel::showFinding() {
   if (const double all = known && isRecorded() ? prof::most_device_memory(run_->trace) : 0; all > static_cast<double>(peak))
     notes << tr("Up to %1 of the GPU were in use: beside these blocks, which were made while recording, older ones such as weights, libraries and the CUDA context.").arg(bytes_text(all));
   notes.removeAll(QString());
-  if (notes.isEmpty()) notes << tr("Hatched in the map: free addresses.");  // the line keeps its height
+  if (notes.isEmpty()) notes << tr("Empty in the map: free addresses.");  // the line keeps its height
   const QString whose = known && !(run_ && run_->plan) ? tr(" allocated by %1 while recording,").arg(QString::fromStdString(held_.allocator)) : QString();
-  finding_->showResult(bytes_text(static_cast<double>(peak)) + whose + ' ' + when + (shares.isEmpty() ? QString() : ": " + shares) +
+  finding_->showResult(short_bytes_text(static_cast<double>(peak)) + whose + ' ' + when + (shares.isEmpty() ? QString() : ": " + shares) +
                            (kept.isEmpty() ? QString() : tr(". Beside it: %1").arg(kept)),
                        notes.join(' '));
 }

@@ -24,6 +24,8 @@ double round_step(double least) {
   return 10 * power;
 }
 
+int decimals_of(double step) { return std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9))); }
+
 QColor colour_of(const MapBlock& block) { return theme().of(meaning_of(block.content)); }
 
 // "gradients"; empty if the content is not known.
@@ -132,7 +134,7 @@ void MemoryMapView::paintAddresses(QPainter& painter) const {
   const ByteUnit unit = byte_unit(static_cast<double>(map_.height));
   const double end = static_cast<double>(map_.height) / unit.bytes;
   const double step = round_step(end / std::max(2.0, area.height() / 60));
-  const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
+  const int decimals = decimals_of(step);
   const auto tick = [&](double value, const QString& text) {
     const double at = y(value * unit.bytes);
     painter.setPen(t.quiet);
@@ -196,16 +198,14 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   paintUseCurve(painter, at);
   painter.setFont(ui_font(11));
   painter.setPen(t.quiet);
-  const auto number = [&](double y, uint64_t bytes) {
-    draw_number(painter, QRectF(0, y - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                bytes == 0 ? QStringLiteral("0") : bytes_in(static_cast<double>(bytes), at.unit).section(' ', 0, -2));
-  };
-  number(area.bottom(), 0);
-  number(at(map_.peak), map_.peak);
-  if (at(map_.peak) - at(map_.reserved) > 14) {
-    number(at(map_.reserved), map_.reserved);
-    painter.drawText(QRectF(area.left() + 4, at(map_.reserved) + 2, 110, 16), Qt::AlignVCenter, tr("reserved"));
+  const double most = at.top / at.unit.bytes, step = round_step(most / 4);
+  for (int tick = 0; tick * step <= most; ++tick) {
+    const double value = tick * step, y = at(static_cast<uint64_t>(value * at.unit.bytes));
+    draw_number(painter, QRectF(0, y - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, fixed_text(value, decimals_of(step)));
+    painter.fillRect(QRectF(kLeft - 4, std::round(y), 4, 1), t.strong_border);
   }
+  if (at(map_.peak) - at(map_.reserved) > 14)
+    painter.drawText(QRectF(area.left() + 4, at(map_.reserved) + 2, 110, 16), Qt::AlignVCenter, tr("reserved"));
   paintPeak(painter, at);
 }
 
@@ -268,7 +268,7 @@ void MemoryMapView::paintUseCurve(QPainter& painter, const UseScale& at) const {
 void MemoryMapView::paintPeak(QPainter& painter, const UseScale& at) const {
   painter.setPen(theme().text);
   painter.setFont(ui_font(11, 600));
-  const QString peak = tr("peak %1").arg(bytes_text(static_cast<double>(map_.peak)));
+  const QString peak = tr("peak");
   const double wide = painter.fontMetrics().horizontalAdvance(peak);
   double edge = map_.peak_x;
   for (const UsePoint& point : map_.use) {

@@ -201,12 +201,11 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
   said.add(kTime, when + " split", after(split, "step time of " + letter));
   said.addWords(kLetter, when + " split", QRegularExpression("step time of (\\w+) ").match(split).captured(1));
   for (const CurvePane* pane : window.findChild<LivePage*>()->findChildren<CurvePane*>())
-    if (pane->findChild<Plot*>()->accessibleName() == "Loss chart" && !pane->legend()->items().empty())
-      said.add(std::isfinite(run.testLoss()) ? kTestLoss : kTrainLoss, when + " legend", pane->legend()->items().front().value.section(' ', -1));  // "test 0.0628"
+    if (pane->findChild<Plot*>()->accessibleName() == "Loss chart" && !pane->legend()->items().empty() && !pane->legend()->items().front().value.isEmpty())
+      said.add(std::isfinite(run.testLoss()) ? kTestLoss : kTrainLoss, when + " legend", pane->legend()->items().front().value);
   const auto bars = painted_texts(*window.findChild<LivePage*>()->split());
   for (size_t i = 0; i + 1 < bars.size(); ++i)  // the number at the end of a bar has a unit; shares stand in a wide table
     if (bars[i + 1].text != "%") said.add(kTime, when + " bar of the split", printed(bars[i].text, bars[i + 1].text.isEmpty() ? "?" : bars[i + 1].text));
-  said.add(kTime, when + " lane header", after(lane_numbers(run), "step time"));
   const QString details = without_tags(window.findChild<DetailsPanel*>()->html());
   add_spread(details, when + " details", said, "90 % of the steps");
   said.add(kCost, when + " details", after(details, QString::fromUtf8("tracing costs≥")));

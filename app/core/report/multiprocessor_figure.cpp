@@ -38,6 +38,7 @@ std::pair<std::string, std::string> split_name(const std::string& name) {
 struct LegendEntry {
   std::string name;
   size_t part;
+  std::optional<size_t> shade = {};  // a part of the same meaning in the other shade
 };
 
 // Parts of this step in their order. Parts of one meaning are one entry, as the names above the picture tell them apart.
@@ -46,8 +47,8 @@ std::vector<LegendEntry> legend_of(const MultiprocessorReport& report, size_t st
   std::vector<bool> seen(report.phases.size(), false);
   for (const InnerBar& bar : report.bars_of(step)) seen[bar.part] = true;
   std::vector<LegendEntry> entries;
-  std::optional<size_t> wait, shaded;  // shaded: the second part of a meaning
-  std::vector<Meaning> named;
+  std::optional<size_t> wait;
+  std::map<Meaning, size_t> named;  // the entry of a meaning
   for (size_t part = 0; part < seen.size(); ++part) {
     const Meaning meaning = report.phases[part].meaning;
     if (!seen[part]) continue;
@@ -55,14 +56,15 @@ std::vector<LegendEntry> legend_of(const MultiprocessorReport& report, size_t st
       wait = part;
     } else if (meaning == Meaning::Other) {
       entries.push_back({prof::shortened(report.phases[part].name, 28), part});
-    } else if (std::ranges::find(named, meaning) == named.end()) {
-      named.push_back(meaning), entries.push_back({prof::meaning_name(meaning), part});
-    } else if (!shaded) {
-      shaded = part;
+    } else if (const auto [entry, first] = named.emplace(meaning, entries.size()); first) {
+      entries.push_back({prof::meaning_name(meaning), part});
+    } else if (auto& shade = entries[entry->second].shade; !shade) {
+      shade = part;
     }
   }
-  if (shaded) entries.push_back({"alternate shade", *shaded});
-  if (wait) entries.push_back({"waits", *wait});
+  const auto shaded = std::ranges::find_if(entries, [](const LegendEntry& entry) { return entry.shade.has_value(); });
+  if (shaded != entries.end()) shaded->name += " (neighbours in two shades)";
+  if (wait) entries.push_back({"waits for other multiprocessors", *wait});
   return entries;
 }
 
@@ -224,6 +226,7 @@ void add_legend(const MultiprocessorReport& report, const StepMap& map, const Fi
   for (const LegendEntry& entry : legend_of(report, map.step)) {
     if (x + entry_width(entry) > drawing.width && x > kMargin) x = kMargin, y += kLegendLine;
     drawing.rect(x, y, 9, 9, hex_colour(part_colour(report, entry.part, ink)));
+    if (entry.shade) drawing.rect(x + 4.5, y, 4.5, 9, hex_colour(part_colour(report, *entry.shade, ink)));
     drawing.text(x + 14, y + 8.5, entry.name, Anchor::Start, 11, hex_colour(ink.secondary));
     x += entry_width(entry);
   }

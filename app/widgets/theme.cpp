@@ -39,7 +39,7 @@ Theme dark() {
   t.better = 0x6CC5AA, t.worse = 0xE89553, t.fill_ink = 0x0B0E13, t.fill_edge = QColor(0, 0, 0, 89);
   const QRgb meanings[prof::kMeanings] = {0x3A85EB, 0x2DC698, 0xF6D94B, 0xD1A3FC, 0xB4E7F6, 0xEA3A3A,
                                           0x7B7F85, 0x565E6C, 0x464D5A, 0x8F98A8, 0xD23CC3, 0xEF8200};
-  const QRgb runs[8] = {0xE5955C, 0x8DD6FF, 0xE35EB9, 0xADD000, 0xB394F9, 0x91FFB8, 0x83BFC0, 0xE8F4FE};
+  const QRgb runs[8] = {0xCCAA78, 0x8DD6FF, 0xE35EB9, 0xADD000, 0xB394F9, 0x91FFB8, 0x83BFC0, 0xE8F4FE};
   std::ranges::copy(meanings, t.meaning);
   for (int i = 0; i < 8; ++i) t.run[i] = runs[i];
   t.hatch = 0x464D5A;

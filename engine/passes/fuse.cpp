@@ -134,7 +134,7 @@ bool softmax_loss(Match& m) {
   if (!m.kinds({OpKind::Softmax, OpKind::CrossEntropy, OpKind::SoftmaxGrad})) return false;
   Op fused = m.op(0);
   fused.kind = OpKind::SoftmaxCrossEntropy;
-  fused.name = "softmax xent";
+  fused.name = "softmax cross-entropy";
   fused.in = {m.op(0).in[0], m.op(1).in[1]};
   fused.out = {m.op(2).out[0], m.op(1).out[0]};
   m.replace(3, fused, kSoftmax);

@@ -269,7 +269,7 @@ class Builder {
   BufferId plus_bias(size_t i, BufferId z, BufferId bias, BufferId sum, const std::string& n, Phase phase) {
     const Buffer like = plan_.buffer(z);
     const BufferId spread = temp("c" + n, like.rows, like.cols, like.type);
-    op(OpKind::BroadcastBias, phase, layer(i).number, "spread b" + n, {bias}, {spread});
+    op(OpKind::BroadcastBias, phase, layer(i).number, "broadcast b" + n, {bias}, {spread});
     op(OpKind::Add, phase, layer(i).number, "+ b" + n, {z, spread}, {sum});
     return sum;
   }
@@ -431,7 +431,7 @@ class Builder {
 
   void loss(Phase phase) {
     if (classes())
-      op(OpKind::CrossEntropy, phase, -1, "xent", {output_, y_}, {metrics_});
+      op(OpKind::CrossEntropy, phase, -1, "cross-entropy", {output_, y_}, {metrics_});
     else
       op(OpKind::SquaredError, phase, -1, "mse", {output_, y_}, {metrics_});
   }
@@ -448,7 +448,7 @@ class Builder {
     loss(Phase::Loss);
     dz_ = gradient_of(output_);
     if (classes())
-      op(OpKind::SoftmaxGrad, Phase::Loss, -1, "xent grad", {p, y_}, {dz_});
+      op(OpKind::SoftmaxGrad, Phase::Loss, -1, "cross-entropy grad", {p, y_}, {dz_});
     else
       op(OpKind::SquaredErrorGrad, Phase::Loss, -1, "mse grad", {output_, y_}, {dz_});
   }

@@ -35,6 +35,13 @@ double real_or_nan(const Statement& row, int column) {
 // Many spans may share one name, and some tables look at it for each of them: a longer one is cut.
 std::string name_in(const Statement& row, int column) { return std::string(row.text(column).substr(0, kLongestName)); }
 
+// The name of an op today. Older files have other words for two kinds of ops.
+std::string op_name(std::string name, const std::string& phase) {
+  if (name.starts_with("spread b")) return "broadcast" + name.substr(6);
+  if (const auto at = name.find("xent"); at != std::string::npos && (phase == "loss" || phase == "test")) name.replace(at, 4, "cross-entropy");
+  return name;
+}
+
 template <class Kind>
 std::optional<Kind> known_kind(int64_t number, Kind last) {
   return number >= 0 && number <= static_cast<int64_t>(last) ? std::optional(static_cast<Kind>(number)) : std::nullopt;
@@ -254,7 +261,7 @@ void RunFileReader::Impl::read_ops() {
     if (row.integer(0) <= 0 || row.integer(0) > 0xffff) return;
     ops.resize(std::max(ops.size(), static_cast<size_t>(row.integer(0)) + 1));
     const auto meaning = static_cast<Meaning>(std::clamp<int64_t>(row.integer(5), 0, kMeanings - 1));
-    ops[static_cast<size_t>(row.integer(0))] = {name_in(row, 1), name_in(row, 2),  name_in(row, 3), name_in(row, 4),
+    ops[static_cast<size_t>(row.integer(0))] = {op_name(name_in(row, 1), name_in(row, 4)), name_in(row, 2), name_in(row, 3), name_in(row, 4),
                                                 meaning,         row.integer(6), row.integer(7)};
     OpInfo& op = ops[static_cast<size_t>(row.integer(0))];
     if (const auto stack = stacks.find(row.integer(8)); stack != stacks.end()) op.stack = stack->second;

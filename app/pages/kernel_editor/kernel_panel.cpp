@@ -189,7 +189,7 @@ QWidget* KernelPanel::makeTimePane() {
   time_pane_->setTitle(tr("Time"), tr("beside the built-in kernel and the limits"));
   auto* body = new QWidget(time_pane_);
   time_table_ = table_view(body, time_model_, time_sorter_, tr("Time beside the built-in kernel and the limits"));
-  new EmptyWords(time_table_, cuda_ ? tr("The times appear here after the check passes.") : tr("Times need an NVIDIA GPU."));
+  new EmptyWords(time_table_, tr("The times appear here after the check passes."));
   use_ = new QCheckBox(tr("Use it"), body);
   use_text_ = label(body, ui_font(11), {.selectable = true});
   undo_ = new QPushButton(tr("Undo"), body);
@@ -572,8 +572,13 @@ void KernelPanel::showResults() {
   fit_columns(*time_table_, time_model_);
   const bool checks = checking_.running() && !results_.empty() && results_.back().good();
   const QString state = results_.empty() ? tr("the results of your kernel, shape by shape") : good_ ? tr("passed") : checks ? tr("running") : tr("failed");
-  check_pane_->setTitle(tr("Check"), state);
-  if (results_.empty()) return verdict_->setText(cuda_ ? tr("Ctrl+Enter compares it with the op on the CPU, on several shapes.") : tr("Without an NVIDIA GPU the kernel is only compiled, not checked."));
+  check_pane_->setTitle(tr("Check"), cuda_ ? state : QString());
+  check_table_->setVisible(cuda_);
+  time_pane_->setVisible(cuda_);
+  verdict_->setAlignment(cuda_ ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignCenter);
+  if (results_.empty())
+    return verdict_->setText(cuda_ ? tr("Ctrl+Enter compares it with the op on the CPU, on several shapes.")
+                                   : tr("Check and time need an NVIDIA GPU. Here the kernel is compiled: see its occupancy, and Machine code."));
   const ShapeResult& last = results_.back();
   verdict_->setText(last.good() ? tr("Right on %1 shapes. No access outside of its buffers.").arg(results_.size()) : text(last.shape + ": " + last.sentence));
 }

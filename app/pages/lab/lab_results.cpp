@@ -9,7 +9,9 @@
 #include <QTableWidget>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "app/core/lab/shipped_labs.h"
 #include "app/pages/lab/lab_sentences.h"
 #include "app/pages/lab/lab_share.h"
 #include "app/pages/lab/lab_way_style.h"
@@ -52,6 +54,15 @@ QString operation_title(const lab::LabSpec& spec) {
 
 LabAxis throughput_axis(const lab::LabResult& result) {
   return result.spec.operation == lab::Operation::MatMul ? LabAxis::Flops : LabAxis::Bytes;
+}
+
+// What the shipped sweeps showed on a GPU: there is something to read without one.
+QStringList measured_elsewhere() {
+  QStringList lines;
+  for (const ShippedLab& shipped : shipped_labs())
+    if (const nlohmann::json object = read_lab_file(shipped.path); object.contains("measured"))
+      lines << QString::fromStdString(shipped.title) + ". " + QString::fromStdString(object["measured"].get<std::string>());
+  return lines;
 }
 
 }  // namespace
@@ -303,7 +314,7 @@ void LabResults::showSentences() {
   if (!page_.isEmpty()) lines << page_;
   if (!shown_.empty()) lines << lab_findings(shown_[0].result);
   if (shown_.empty() && !why_no_gpu_.isEmpty())
-    lines << tr("Only CPU variants can be measured here. %1").arg(why_no_gpu_);
+    lines << tr("Only CPU variants can be measured here. %1").arg(why_no_gpu_) << measured_elsewhere();
   if (lines.isEmpty())
     lines << tr(
         "Each point is checked against the CPU in float64. Points with errors beyond rounding are not drawn. Dashed "

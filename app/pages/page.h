@@ -47,6 +47,7 @@ struct Page {
   QString dock;                    // for a page in the right column: the name for saved state
   bool of_training = false, of_program = false;  // only for trainings; only for recorded programs
   std::function<bool(const Run&)> suits;         // False: grey for this run; empty: for every run
+  QString needs;               // why it is grey otherwise, as a sentence: "It needs a run of several ranks."
   bool notes = false;          // a number may stand beside its name: Workspace::noteOnTab
   bool beside_setup = false;   // Setup stands open beside it; it is closed beside all other pages, until the user opens it there
   bool open_at_first = false;  // for a dock, if the window is wide enough

@@ -40,8 +40,9 @@ void TabRow::setNote(int tab, const QString& note) {
 
 QString TabRow::nameOf(int tab) const { return tabText(tab).section(kGap, 0, 0); }
 
-void TabRow::setOffered(int tab, bool offered, const QString& answers) {
-  setTabToolTip(tab, offered ? answers : QStringList{answers, tr("This run has nothing for it.")}.join('\n').trimmed());
+void TabRow::setOffered(int tab, bool offered, const QString& tip) {
+  setTabToolTip(tab, tip);
+  setAccessibleTabName(tab, offered ? QString() : nameOf(tab) + ": " + tip);
   if (isTabEnabled(tab) != offered)
     setTabEnabled(tab, offered);  // Qt may choose another tab here, so only if it changes
 }
@@ -99,7 +100,7 @@ int TabStrip::addPage(const Page& page) {
     groups_->addTab(page.group);
   }
   const int group = groups_->count() - 1;
-  list_.push_back({group, page.answers, page.picker});
+  list_.push_back({group, page.answers, page.needs, page.picker});
   if (page.picker) takePicker(page.picker);
   pages_->addTab(page.title);
   pages_->setOffered(number, true, page.answers);
@@ -138,9 +139,10 @@ void TabStrip::setOffered(int page, bool offered) {
   Entry& entry = list_[static_cast<size_t>(page)];
   if (std::exchange(entry.offered, offered) == offered) return;
   if (!offered && pages_->currentIndex() == page) pages_->setCurrentIndex(0);
-  pages_->setOffered(page, offered, entry.answers);
-  const bool alone = std::ranges::count(list_, entry.group, &Entry::group) == 1;
-  groups_->setOffered(entry.group, firstOf(entry.group) >= 0, alone ? entry.answers : QString());
+  const auto tip = [](const QString& answers, const QString& needs, bool can) { return can ? answers : (answers + '\n' + needs).trimmed(); };
+  pages_->setOffered(page, offered, tip(entry.answers, entry.needs, offered));
+  const bool alone = std::ranges::count(list_, entry.group, &Entry::group) == 1, any = firstOf(entry.group) >= 0;
+  groups_->setOffered(entry.group, any, tip(alone ? entry.answers : QString(), entry.needs, any));
 }
 
 void TabStrip::setNote(int page, const QString& note) {

@@ -20,7 +20,7 @@ class TabRow : public QTabBar {
   void reserveNote(int tab);                   // space for a number beside the name: "Advice  3"
   void setNote(int tab, const QString& note);  // empty: none
   QString nameOf(int tab) const;               // without its note
-  void setOffered(int tab, bool offered, const QString& answers);
+  void setOffered(int tab, bool offered, const QString& tip);
 
  protected:
   QSize tabSizeHint(int tab) const override;
@@ -50,7 +50,7 @@ class TabStrip : public QWidget {
  private:
   struct Entry {
     int group;
-    QString answers;
+    QString answers, needs;
     QWidget* picker;  // nullptr: none
     bool offered = true;
   };

@@ -10,6 +10,7 @@ Page flame_page(Workspace& workspace) {
   QObject::connect(panel, &FlamePanel::said, &workspace, &Workspace::say);
   Page page = one_run_page(workspace, QObject::tr("Flame graph"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return !run.hasChoices() || has_samples(run.trace); });
+  page.needs = QObject::tr("It needs a recorded program.");
   return page;
 }
 

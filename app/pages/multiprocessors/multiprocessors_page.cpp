@@ -25,6 +25,7 @@ Page multiprocessors_page(Workspace& workspace) {
   });
   Page page = one_run_page(workspace, QObject::tr("Multiprocessors"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return prof::shows_inside(run.trace); });
+  page.needs = QObject::tr("It needs a run that writes time stamps inside its kernels, as launch persistent does.");
   return page;
 }
 

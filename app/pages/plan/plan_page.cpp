@@ -7,7 +7,7 @@ namespace ws::app {
 Page plan_page(Workspace& workspace) {
   auto* panel = new PlanPanel(workspace.focus());
   Page page = one_run_page(workspace, QObject::tr("Plan"), panel, [panel](Run* run) { panel->setRun(run); });
-  page.of_training = true;
+  page.of_training = true, page.needs = QObject::tr("It needs a training of Warpsight.");
   Choices* choices = workspace.choices();
   const auto show_budget = [panel, choices] {
     panel->setBudget(choices->cuda() ? QString::fromStdString(plan_budget(choices->spec())) : QString());

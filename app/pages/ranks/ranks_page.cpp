@@ -26,6 +26,7 @@ Page ranks_page(Workspace& workspace) {
                    });
   Page page = one_run_page(workspace, QObject::tr("Ranks"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return several_ranks(run.trace); });
+  page.needs = QObject::tr("It needs a run of several ranks.");
   return page;
 }
 

@@ -7,6 +7,7 @@ Page roofline_page(Workspace& workspace) {
   auto* panel = new RooflinePanel(workspace.focus());
   Page page = one_run_page(workspace, QObject::tr("Roofline"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return run.hasChoices(); });
+  page.needs = QObject::tr("It needs a training of Warpsight.");
   return page;
 }
 

@@ -127,6 +127,8 @@ void WindowLayout::restore() {
   if (!settings.contains("window/geometry")) return;
   parts_.window->restoreGeometry(settings.value("window/geometry").toByteArray());
   if (settings.value("window/compact").toBool() == narrow()) restoreSizes();
+  chose_setup_ = settings.contains("window/setup");
+  if (chose_setup_) parts_.setup->setChecked(settings.value("window/setup").toBool());
   restorePages(false);
   parts_.bar->setTraceChoices(settings.value("window/trace_level").toList());
   if (const QString page = settings.value("window/page").toString(); !page.isEmpty())
@@ -141,8 +143,6 @@ void WindowLayout::restoreSizes() {
   parts_.docks->restoreHeights(settings.value("window/right").toByteArray());
   restorePages(true);
   parts_.docks->setOpenDocks(settings.value("window/sides").toStringList());
-  chose_setup_ = settings.contains("window/setup");
-  if (chose_setup_) parts_.setup->setChecked(settings.value("window/setup").toBool());
 }
 
 void WindowLayout::restorePages(bool layout) {

@@ -212,13 +212,15 @@ void WindowTest::setupIsOpenWhereAPersonTrains() {
   setup()->click();
   window->workspace()->library()->tickOnly({});
   QVERIFY2(!setup()->isChecked(), "as the person left it");
-  window->close();
+  window->windowLayout()->setKeep(true);
+  QVERIFY(window->close());
   window = open();
   window->windowLayout()->restore();
   QVERIFY(!setup()->isChecked());
   setup()->click();
   window->openFile(shipped_runs().front());
   QVERIFY(setup()->isChecked());
+  QSettings().clear();
 }
 
 // A picture does not show the answer before a person has chosen one.
@@ -701,6 +703,8 @@ void WindowTest::noticesCoverNoControls() {
   QTRY_VERIFY(window->workspace()->device()->info());
   window->openFile(QStringLiteral(WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-arena.wsrun"));
   QTRY_VERIFY(window->findChild<LivePage*>()->isVisible());
+  for (RailButton* dock : window->findChildren<RailButton*>())
+    if (dock->text() == "Setup") dock->setChecked(true);
   for (const QSize size : {QSize(1366, 768), QSize(1600, 972), QSize(1920, 1080)}) {
     window->resize(size);
     settle(30);

@@ -355,10 +355,11 @@ std::map<MemoryContent, Live> live_at(const MemoryMap& map, double x) {
 }  // namespace
 
 QString short_bytes_text(double bytes) {
-  const QString unit = bytes_text(bytes).section(' ', -1);
-  double value = std::abs(bytes);
+  if (bytes < 1024) return bytes_text(bytes);
+  double value = bytes;
   while (value >= 1024) value /= 1024;
-  return unit == "B" ? bytes_text(bytes) : fixed_text(value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2) + ' ' + unit;
+  const int decimals = 2 - (value >= 9.995) - (value >= 99.95);
+  return fixed_text(value, decimals) + ' ' + bytes_text(bytes).section(' ', -1);
 }
 
 QString growth_between(const MemoryMap& map, double from, double to) {

@@ -310,7 +310,7 @@ void MultiprocessorsTest::neighboursAreDistinct() {
   ShownMultiprocessors shown;
   const prof::MultiprocessorReport& report = shown.report();
   const QStringList words = words_of(*shown.panel.view());
-  QCOMPARE(words.count("matrix product"), 1);
+  QCOMPARE(words.count("matrix product (neighbours in two shades)"), 1);
   QVERIFY2(words.contains("forward") && words.contains("fc1") && words.contains("fc2"), qPrintable(words.join(" | ")));
   const auto apart = [](uint32_t a, uint32_t b) {
     int most = 0;

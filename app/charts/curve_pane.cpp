@@ -493,10 +493,10 @@ std::optional<Point> CurvePane::legendPoint(const CurveData& curve) const {
   return shown;
 }
 
-// The loss and the accuracy of one training stand in the top bar.
+// The loss of one run and the accuracy of one training stand in the top bar.
 QString CurvePane::legendText(const CurveData& curve, double value) const {
-  const bool in_top_bar = curves_.size() == 1 && curve.run() && curve.run()->hasChoices() && per_step(measure_);
-  return in_top_bar && !cursorX() ? QString() : valueText(value);
+  const bool in_top_bar = curve.run() && (measure_ == Gauge::Loss || (measure_ == Gauge::Accuracy && curve.run()->hasChoices()));
+  return in_top_bar && curves_.size() == 1 && !cursorX() ? QString() : valueText(value);
 }
 
 // Which number stands in the title line.

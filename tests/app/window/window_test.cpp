@@ -65,6 +65,7 @@ class WindowTest : public QObject, WindowHome {
   void trainsIrisToTheEnd();
   void setupLeavesItsWidthToPagesOfResults();
   void setupIsOpenWhereAPersonTrains();
+  void greyTabsSayWhatTheyNeed();
   void aPictureWaitsForTheAnswer();
   void aLessonDrawsItsConclusion();
   void aLessonAsksWhileItTrains();
@@ -221,6 +222,18 @@ void WindowTest::setupIsOpenWhereAPersonTrains() {
   window->openFile(shipped_runs().front());
   QVERIFY(setup()->isChecked());
   QSettings().clear();
+}
+
+void WindowTest::greyTabsSayWhatTheyNeed() {
+  auto window = open();
+  window->openFile(shipped_runs().front());
+  const QTabBar* groups = window->tabStrip()->groups();
+  for (int tab = 0; tab < groups->count(); ++tab) {
+    if (groups->tabText(tab) != "Ranks") continue;
+    QVERIFY(!groups->isTabEnabled(tab));
+    QVERIFY2(groups->tabToolTip(tab).endsWith("It needs a run of several ranks."), qPrintable(groups->tabToolTip(tab)));
+    QVERIFY(groups->accessibleTabName(tab).endsWith("It needs a run of several ranks."));
+  }
 }
 
 // A picture does not show the answer before a person has chosen one.

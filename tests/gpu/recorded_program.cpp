@@ -217,7 +217,10 @@ int main(int argc, char** argv) {
     std::printf("%d steps\n", steps);
     return cudaGetLastError() == cudaSuccess && steps > 0 ? 0 : 7;
   }
-  if (mode == "launches") return take_turns(stream), 0;
+  if (mode == "launches") {
+    take_turns(stream);
+    return 0;
+  }
   if (mode == "counted") return count_graph(stream) ? 0 : 6;
   if (mode == "captured")
     train_in_ranges(stream);

@@ -124,7 +124,7 @@ QString ask_and_write(QWidget* parent, const QString& name, const Table& table) 
 }
 
 void fit_columns(QTableView& table, const TableModel& model) {
-  constexpr int kMargins = 18, kHeadMargins = 23, kLeastName = 52, kRowsMeasured = 300;
+  constexpr int kMargins = 18, kLeastName = 52, kRowsMeasured = 300;
   constexpr double kBars = 0.28;  // of the width
   const int columns = model.columnCount(), rows = std::min(model.rowCount(), kRowsMeasured);
   int names = -1, taken = 0;
@@ -137,13 +137,8 @@ void fit_columns(QTableView& table, const TableModel& model) {
     double wide = 0;
     for (int r = 0; r < rows; ++r)
       wide = std::max(wide, number_width(ui_font(12, model.isSum(r) ? 600 : 400), model.index(r, c).data().toString()));
-    const QHeaderView* header = table.horizontalHeader();
-    const bool sorted = header->sortIndicatorSection() == c;  // its arrow needs space
-    const QString title = model.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString();
-    const int head =
-        sorted ? header->sectionSizeHint(c) + 2 : header->fontMetrics().horizontalAdvance(title) + kHeadMargins;
     if (rows > 0 && model.index(0, c).data(kBarRole).isValid()) wide += kBars * table.viewport()->width();
-    table.setColumnWidth(c, std::max(static_cast<int>(wide) + kMargins, head));
+    table.setColumnWidth(c, std::max(static_cast<int>(wide) + kMargins, table.horizontalHeader()->sectionSizeHint(c)));
     taken += table.columnWidth(c);
   }
   const int left = table.viewport()->width() - taken;

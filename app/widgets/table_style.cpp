@@ -13,7 +13,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kRowHeight = 22, kHeaderHeight = 24, kNumberWidth = 56;
+constexpr int kRowHeight = 22, kHeaderHeight = 24, kNumberWidth = 56, kMargin = 8;
 
 class RowDelegate : public QStyledItemDelegate {
  public:
@@ -25,7 +25,7 @@ class RowDelegate : public QStyledItemDelegate {
     const QColor back = section ? t.header : chosen ? t.selected_row : t.base;
     painter->fillRect(option.rect, back);
     painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
-    QRect box = option.rect.adjusted(8, 0, -8, 0);
+    QRect box = option.rect.adjusted(kMargin, 0, -kMargin, 0);
     const QVariant meaning = index.data(kMeaningRole);
     if (const QVariant bar = index.data(kBarRole); bar.isValid()) {
       const QRectF most = QRectF(box).adjusted(0, 4, -kNumberWidth, -4);
@@ -49,10 +49,81 @@ class RowDelegate : public QStyledItemDelegate {
   }
 };
 
+// A heading stands where its column does: that of numbers ends where they end.
+class TableHeader : public QHeaderView {
+ public:
+  explicit TableHeader(QWidget* parent) : QHeaderView(Qt::Horizontal, parent) {
+    setSectionsClickable(true), setHighlightSections(false);
+    setFont(ui_font(11));
+    setTextElideMode(Qt::ElideRight);
+  }
+
+ protected:
+  void paintSection(QPainter* painter, const QRect& rect, int section) const override {
+    const Theme& t = theme();
+    const QRect line(rect.left(), rect.bottom(), rect.width(), 1), edge(rect.right(), rect.top(), 1, rect.height());
+    painter->fillRect(rect, t.header);
+    for (const QRect& border : {line, edge}) painter->fillRect(border, t.border);
+    const Heading heading = headingOf(section);
+    QRect box = rect.adjusted(kMargin, 0, -kMargin, 0);
+    const bool sorted = isSortIndicatorShown() && sortIndicatorSection() == section;
+    const int mark = sorted ? kMark : 0, icon = heading.icon.isNull() ? 0 : iconSize().width() + kApart;
+    painter->setFont(heading.font);
+    painter->setPen(sorted ? t.text : t.secondary);
+    const QString words = painter->fontMetrics().elidedText(heading.words, textElideMode(), box.width() - icon - mark);
+    const int wide = icon + painter->fontMetrics().horizontalAdvance(words);
+    if (heading.right) box.setLeft(std::max(box.left(), box.right() + 1 - wide - mark));
+    if (sorted) paintMark(*painter, heading.right ? box.left() : box.left() + wide + kApart, box.center().y());
+    if (heading.right) box.setLeft(box.left() + mark);
+    if (icon > 0) heading.icon.paint(painter, QRect(box.left(), box.center().y() - iconSize().height() / 2, iconSize().width(), iconSize().height()));
+    painter->setPen(sorted ? t.text : t.secondary);
+    painter->drawText(box.adjusted(icon, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, words);
+  }
+
+  // With space for the mark, so that a click moves nothing.
+  QSize sectionSizeFromContents(int section) const override {
+    const Heading heading = headingOf(section);
+    const int icon = heading.icon.isNull() ? 0 : iconSize().width() + kApart;
+    return {QFontMetrics(heading.font).horizontalAdvance(heading.words) + icon + kMark + 2 * kMargin, kHeaderHeight};
+  }
+
+ private:
+  static constexpr int kMark = 12, kApart = 4;
+  struct Heading {
+    QString words;
+    QFont font;
+    QIcon icon;
+    bool right;
+  };
+  Heading headingOf(int section) const {
+    if (!model()) return {{}, font(), {}, false};  // it went before its table
+    const auto of = [&](int role) { return model()->headerData(section, Qt::Horizontal, role); };
+    QVariant align = of(Qt::TextAlignmentRole);
+    for (int row = 0; !align.isValid() && row < std::min(model()->rowCount(), kRowsAsked); ++row)
+      if (const QModelIndex cell = model()->index(row, section); !cell.data(kSectionRole).toBool()) align = cell.data(Qt::TextAlignmentRole);
+    const QVariant font = of(Qt::FontRole);
+    return {of(Qt::DisplayRole).toString(), font.isValid() ? font.value<QFont>().resolve(this->font()) : this->font(), of(Qt::DecorationRole).value<QIcon>(),
+            align.isValid() && (align.toInt() & Qt::AlignRight)};
+  }
+  static constexpr int kRowsAsked = 8;
+
+  void paintMark(QPainter& painter, int left, int middle) const {
+    const bool up = sortIndicatorOrder() == Qt::AscendingOrder;
+    const int high = up ? -3 : 3;
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(theme().focus);
+    painter.drawPolygon(QPolygonF{{left + 0.0, middle - high + 0.5}, {left + 8.0, middle - high + 0.5}, {left + 4.0, middle + high + 0.5}});
+    painter.restore();
+  }
+};
+
 }  // namespace
 
 void style_table(QTableView& table, const QString& name) {
   table.setAccessibleName(name);
+  table.setHorizontalHeader(new TableHeader(&table));
   table.setShowGrid(false);
   table.setFrameShape(QFrame::NoFrame);
   table.setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -66,10 +137,6 @@ void style_table(QTableView& table, const QString& name) {
   table.verticalHeader()->setDefaultSectionSize(kRowHeight);
   table.verticalHeader()->setMinimumSectionSize(kRowHeight);
   table.horizontalHeader()->setFixedHeight(kHeaderHeight);
-  table.horizontalHeader()->setHighlightSections(false);
-  table.horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  table.horizontalHeader()->setFont(ui_font(11));
-  table.horizontalHeader()->setTextElideMode(Qt::ElideRight);
 }
 
 QLabel* put_table(Pane& pane, QTableView* table) {

@@ -62,7 +62,6 @@ void head_with_runs(QTableWidget& table, int first, const std::vector<std::pair<
   for (size_t i = 0; i < runs.size(); ++i) {
     auto* head = new QTableWidgetItem(badge_icon(runs[i].first), runs[i].second);
     head->setToolTip(runs[i].second);
-    head->setTextAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     table.setHorizontalHeaderItem(first + static_cast<int>(i), head);
   }
 }

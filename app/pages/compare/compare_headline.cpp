@@ -37,8 +37,7 @@ QString coloured(const QString& text, const QColor& colour) {
 
 QString letter(const Run* run) { return run_letter(run->slot); }
 
-// "Step time −106.0 µs: allocator calls −103.0, launch gaps −7.0, waiting +4.0": the largest causes and the rest, which sum to
-// the change.
+// "allocator calls −103.0 µs, launch gaps −7.0 µs, waiting +4.0 µs": the largest causes and the rest, which sum to the change.
 QString causes_text(const prof::Waterfall& exact) {
   constexpr int64_t kLongStep = 10'000'000'000;  // 10 ms, as in the picture below and in the measures
   constexpr size_t kMostCauses = 3;
@@ -47,7 +46,7 @@ QString causes_text(const prof::Waterfall& exact) {
   const int digits = in_ms ? 2 : 1;
   const double unit = in_ms ? 1e9 : 1e6, shown_as = std::pow(10.0, digits);
   const auto rounded = [&](int64_t ps) { return std::round(static_cast<double>(ps) / unit * shown_as) / shown_as; };
-  const auto change = [&](double value) { return (value > 0 ? "+" : value < 0 ? "−" : "") + fixed_text(std::abs(value), digits); };
+  const auto change = [&](double value) { return QString(value > 0 ? "+" : value < 0 ? "−" : "") + fixed_text(std::abs(value), digits) + kJoined + (in_ms ? "ms" : "µs"); };
   double rest = rounded(w.b_ps - w.a_ps);
   QStringList parts;
   for (const prof::Cause& cause : w.causes) {
@@ -59,7 +58,7 @@ QString causes_text(const prof::Waterfall& exact) {
   }
   if (parts.isEmpty()) return {};
   if (std::round(rest * shown_as) != 0) parts << QObject::tr("all other causes %1").arg(change(rest)).replace(' ', kJoined);
-  return QObject::tr("Step time %1 %2: %3.").arg(change(rounded(w.b_ps - w.a_ps)), in_ms ? "ms" : "µs", parts.join(", "));
+  return parts.join(", ") + '.';
 }
 
 // "Kernels per step: 20 → 3. Allocations per step: 15 → 0."
@@ -164,11 +163,11 @@ void CompareHeadline::showWaiting(const QString& baseline, const QString& candid
   for (QLabel* label : {causes_, choices_, warnings_}) label->clear();
 }
 
-// A verdict with its times, two lines of causes, the choices and one line of warnings.
+// A verdict with its times, and the choices. A line of warnings is rare.
 int CompareHeadline::usualHeight() const {
   const auto line = [](const QLabel* label) { return QFontMetrics(label->font()).height(); };
   const QMargins around = layout()->contentsMargins();
-  return around.top() + line(verdict_) + line(times_) + line(choices_) + line(warnings_) + 3 * layout()->spacing() + around.bottom();
+  return around.top() + line(verdict_) + line(times_) + line(choices_) + 2 * layout()->spacing() + around.bottom();
 }
 
 // The nested layouts keep heights for a width from before a label was shown. Then a line would be cut off.

@@ -41,7 +41,7 @@ CompareTab::CompareTab(QWidget* parent)
   all->setChildrenCollapsible(false);
   all->addWidget(buildViews());
   all->addWidget(buildDifference());
-  all->setSizes({395, 300});
+  all->setSizes({440, 258});
   export_ = new CompareExport(&compared_, {step_, waterfall_, bars_}, headline_);
   headline_->addButton(export_);
   connect(export_, &CompareExport::said, this, &CompareTab::said);

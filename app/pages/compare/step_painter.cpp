@@ -38,7 +38,7 @@ std::vector<StepPainter::Lane> StepPainter::lanes(size_t index) const {
   for (prof::StepLane& lane : step_lanes(run.marks(), run.trace, step, shown_.small() ? 3 : 5)) {
     const bool phases = prof::broad_kind(lane.track->kind) == prof::TrackKind::Phases, api = lane.track->kind == prof::TrackKind::Api;
     if (shown_.few && (lane.track->kind == prof::TrackKind::Copies || (phases && lane.track->depth > 0))) continue;
-    const double height = phases ? 17 : shown_.small() || shown_.tight ? 20 : api ? 24 : 28;
+    const double height = phases ? 17 : shown_.small() ? 20 : shown_.tight ? 18 : api ? 24 : 28;
     all.push_back({std::move(lane), height});
   }
   return all;
@@ -51,7 +51,7 @@ double StepPainter::ribbonHeight(size_t below) const {
                                [](const prof::Track& t) { return prof::broad_kind(t.kind) == prof::TrackKind::Phases && t.spans > 0; });
   };
   if (!shown_.runs[below].run || !shown_.runs[below - 1].run || !phases(below) || !phases(below - 1)) return 6;
-  return shown_.small() || shown_.tight ? 26 : 44;
+  return shown_.small() ? 26 : shown_.tight ? 24 : 44;
 }
 
 double StepPainter::runHeight(size_t run) const {

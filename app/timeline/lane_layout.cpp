@@ -496,6 +496,9 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
     memory.tip = device_memory_tip();
     for (size_t curve : {kUsedCurve, kReservedCurve}) memory.counters.push_back({static_cast<int>(run), curve});
   }
+  for (auto& [name, lane] : by_name)  // only the other ranks have theirs in the name
+    if (const auto ranks = ranks_in(*sources[0].trace); !ranks.empty() && std::ranges::any_of(by_name, [&](const auto& other) { return other.first.endsWith(" · " + name); }))
+      lane.title.prepend(QString("rank %1 · ").arg(ranks.front()));
   std::vector<Lane> lanes;
   for (auto& [name, lane] : by_name) lanes.push_back(std::move(lane));
   for (Lane* lane : {&pool, &memory}) {

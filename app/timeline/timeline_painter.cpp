@@ -188,6 +188,11 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   gutter_.draw(*p_, indent, middle,
                QFontMetricsF(gutter_.font()).elidedText(lane.title, Qt::ElideMiddle, g_->gutter - indent - kTitleEnd),
                t.secondary);
+  if (lane.folded && lane.upper > 0)  // of a rank, see row_in()
+    for (const auto& [part, words] : {std::pair{0.25, QObject::tr("compute")}, {0.75, QObject::tr("communication")}}) {
+      const double wide = small_.width(words);
+      if (const double left = g_->gutter - wide - 6; lane.height >= 28 && left > indent + gutter_.width(lane.title) + 4) small_.draw(*p_, left, y + part * lane.height, words, t.quiet);
+    }
   for (const QString& line : lane.detail.split('\n', Qt::SkipEmptyParts))
     if ((middle += 14) + 7 < y + lane.height) small_.draw(*p_, indent, middle, line, t.quiet);
 }

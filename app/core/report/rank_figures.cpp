@@ -18,6 +18,7 @@ namespace {
 using prof::RankReport;
 
 constexpr size_t kFewRanks = 4;
+constexpr double kLeastBars = 36, kThinRow = 22, kAxisWidth = 44;
 constexpr double kMapTop = 20, kMapBottom = 20, kMapEdge = 10, kHostGap = 4, kGapFrom = 7, kLetter = 6.3;
 constexpr size_t kLongestHost = 18;
 
@@ -71,8 +72,16 @@ void set_scale(const RankReport& report, LatenessMap& map) {
 constexpr double kLine = 13;  // from one label to the next
 
 double label_y(const LatenessMap& map, size_t row) {
-  return std::max(map.tops[row] + map.row_height / 2 + 4, kMapTop + 9);
+  return std::max(map.tops[row] + map.heights[row] / 2 + 4, kMapTop + 9);
 }
+
+bool is_never_late(const RankReport& report, size_t rank) {
+  for (size_t step = 0; step < report.steps.size(); ++step)
+    if (!(static_cast<double>(report.late(rank, step)) <= report.clock_error_us)) return false;
+  return report.ranks[rank].recorded;
+}
+
+double highest_row(size_t ranks) { return ranks <= kFewRanks ? 200 : 28; }
 
 // The straggler has its label in any case.
 void add_rank_labels(const RankReport& report, const LatenessMap& map, const FigureInk& ink, Drawing& drawing) {
@@ -81,25 +90,36 @@ void add_rank_labels(const RankReport& report, const LatenessMap& map, const Fig
   for (size_t r = 0; r < ranks; ++r)
     if (is_straggler(report, r)) {
       late_y = label_y(map, part_of(r, rows, ranks));
-      drawing.text(map.left - 8, late_y, rank_name(report, r), Anchor::End, 11, hex_colour(ink.text), 600);
+      drawing.text(map.left - map.axis_width - 8, late_y, rank_name(report, r), Anchor::End, 11, hex_colour(ink.text), 600);
     }
   for (size_t row = 0; row < rows; ++row) {
     const double y = label_y(map, row);
     if (y < free_from || std::abs(y - late_y) < kLine) continue;
     free_from = y + kLine;
     const size_t first = first_of(row, rows, ranks);
-    drawing.text(map.left - 8, y, rank_name(report, first), Anchor::End, 11, hex_colour(ink.secondary));
+    drawing.text(map.left - map.axis_width - 8, y, rank_name(report, first), Anchor::End, 11, hex_colour(ink.secondary));
     if (rows == ranks && !report.ranks[first].recorded)
       drawing.text(map.left + 8, y, "not recorded", Anchor::Start, 10.5, hex_colour(ink.quiet));
   }
 }
 
-// A row without a bar says why.
-void add_first_ranks(const RankReport& report, const LatenessMap& map, const FigureInk& ink, Drawing& drawing) {
+// A row without a bar says why. The others have an axis.
+void add_axes(const RankReport& report, const LatenessMap& map, const FigureInk& ink, Drawing& drawing) {
+  constexpr double kPitch = 26;
+  const int64_t every = round_number(map.scale_us * kPitch / map.row_height);
+  const bool ms = map.scale_us >= 1000;
   for (size_t r = 0; r < report.ranks.size(); ++r) {
-    bool late = !report.ranks[r].recorded;
-    for (size_t step = 0; step < report.steps.size(); ++step) late |= !(static_cast<double>(report.late(r, step)) <= report.clock_error_us);
-    if (!late) drawing.text(map.left + 8, label_y(map, r), "never late", Anchor::Start, 11, hex_colour(ink.quiet));
+    if (is_never_late(report, r)) {
+      drawing.text(map.left + 8, label_y(map, r), "never late", Anchor::Start, 11, hex_colour(ink.quiet));
+      continue;
+    }
+    const double ground = map.tops[r] + map.heights[r] - 0.5;
+    for (int64_t us = 0; static_cast<double>(us) <= map.scale_us; us += every) {
+      const double y = us == 0 ? ground : ground - map.bar_height(static_cast<double>(us));
+      drawing.line(map.left - 4, y, us == 0 ? map.right : map.left, y, hex_colour(ink.axis));
+      drawing.text(map.left - 7, y + 4, us == 0 ? "0" : formatted("{:g} {}", static_cast<double>(us) / (ms ? 1e3 : 1), ms ? "ms" : "µs"), Anchor::End, 11, hex_colour(ink.secondary));
+    }
+    drawing.line(map.left - 0.5, map.tops[r] + 4, map.left - 0.5, ground, hex_colour(ink.axis));
   }
 }
 
@@ -110,7 +130,7 @@ void add_host_labels(const RankReport& report, const LatenessMap& map, const Fig
   for (size_t begin = 0, end = 0; begin < rows; begin = end) {
     const auto host = [&](size_t row) -> const std::string& { return report.ranks[first_of(row, rows, ranks)].host; };
     while (end < rows && host(end) == host(begin)) ++end;
-    const double y = std::max((map.tops[begin] + map.tops[end - 1] + map.row_height) / 2 + 4, kMapTop + 9);
+    const double y = std::max((map.tops[begin] + map.tops[end - 1] + map.heights[end - 1]) / 2 + 4, kMapTop + 9);
     if (y < free_from) continue;
     free_from = y + kLine;
     const bool late = std::any_of(report.ranks.begin(), report.ranks.end(), [&](const auto& r) {
@@ -490,12 +510,31 @@ double LatenessMap::x(size_t column) const {
   return std::round(left + (right - left) * share);
 }
 
-double highest_lateness_row(size_t ranks) { return ranks <= kFewRanks ? 160 : 28; }
+double most_lateness_height(const RankReport& report) {
+  const size_t ranks = report.ranks.size();
+  double height = 0;
+  for (size_t r = 0; r < ranks; ++r) height += ranks <= kFewRanks && is_never_late(report, r) ? kThinRow : highest_row(ranks);
+  return height;
+}
 
 double LatenessMap::bar_height(double late_us) const {
   constexpr double kLeast = 2, kAbove = 8;
   return bars() ? std::max(kLeast, std::round((row_height - kAbove) * std::min(1.0, late_us / scale_us))) : row_height;
 }
+
+namespace {
+
+// The ranks that come late share the height that a thin row leaves.
+void lay_out_bars(const RankReport& report, double space, LatenessMap& map) {
+  map.axis_width = kAxisWidth, map.left += kAxisWidth;
+  double thin = 0;
+  for (size_t r = 0; r < report.ranks.size(); ++r) thin += is_never_late(report, r) ? 1 : 0;
+  const double late = static_cast<double>(report.ranks.size()) - thin;
+  if (late > 0) map.row_height = std::floor(std::min((space - thin * kThinRow) / late, highest_row(report.ranks.size())));
+  for (size_t r = 0; r < report.ranks.size(); ++r) map.heights[r] = is_never_late(report, r) ? kThinRow : map.row_height;
+}
+
+}  // namespace
 
 LatenessMap lateness_map(const RankReport& report, double width, double height) {
   LatenessMap map;
@@ -510,19 +549,22 @@ LatenessMap lateness_map(const RankReport& report, double width, double height) 
   map.grid = lateness_grid(report, static_cast<size_t>(space), static_cast<size_t>(map.right - map.left));
   const bool apart = (space - gaps) / static_cast<double>(ranks) >= kGapFrom;
   const double pitch = (space - (apart ? gaps : 0)) / static_cast<double>(map.grid.rows);
-  map.row_height = apart ? std::floor(std::min(pitch, highest_lateness_row(ranks))) : pitch;
+  map.row_height = apart ? std::floor(std::min(pitch, highest_row(ranks))) : pitch;
+  map.heights.assign(map.grid.rows, map.row_height);
+  set_scale(report, map);
+  if (map.row_height >= kLeastBars) lay_out_bars(report, space - gaps, map);
   double y = kMapTop;
-  for (size_t row = 0; row < map.grid.rows; ++row, y += map.row_height) {
+  for (size_t row = 0; row < map.grid.rows; y += map.heights[row], ++row) {
     if (apart && row > 0 && report.ranks[row].host != report.ranks[row - 1].host) y += kHostGap;
     map.tops.push_back(y);
   }
-  set_scale(report, map);
   return map;
 }
 
 uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double late_us, const FigureInk& ink) {
   constexpr double kLeast = 0.06;  // just above the clock error
   if (!(late_us > clock_error_us)) return ink.grid;
+  if (map.bars()) return ink.point;
   return mixed_colour(ink.grid, ink.point, kLeast + (1 - kLeast) * std::min(1.0, late_us / map.scale_us));
 }
 
@@ -534,9 +576,10 @@ Drawing lateness_frame(const RankReport& report, const LatenessMap& map, const F
                hex_colour(ink.quiet));
   add_rank_labels(report, map, ink, drawing);
   add_host_labels(report, map, ink, drawing);
-  if (map.bars()) add_first_ranks(report, map, ink, drawing);
   add_step_labels(report, map, ink, drawing);
-  add_scale(map, report.clock_error_us, ink, drawing);
+  if (!map.bars()) add_scale(map, report.clock_error_us, ink, drawing);
+  else add_axes(report, map, ink, drawing);
+  if (map.bars() && map.capped) drawing.text(map.right, 14, "highest bar: " + time_text(map.scale_us) + " or more", Anchor::End, 11, hex_colour(ink.secondary));
   return drawing;
 }
 
@@ -554,7 +597,7 @@ Drawing lateness_figure(const RankReport& report, double width, double height, c
       for (end = begin + 1; !map.bars() && end < map.grid.columns && colour(row, end) == fill;) ++end;
       const double high = map.bar_height(static_cast<double>(map.grid.at(row, begin)));
       if (fill != ink.ground)
-        drawing.rect(map.x(begin), map.tops[row] + map.row_height - high, map.x(end) - map.x(begin) - (map.bars() ? 1 : 0), high - gap, hex_colour(fill));
+        drawing.rect(map.x(begin), map.tops[row] + map.heights[row] - high, map.x(end) - map.x(begin) - (map.bars() ? 1 : 0), high - gap, hex_colour(fill));
     }
   return drawing;
 }

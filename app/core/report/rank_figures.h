@@ -31,16 +31,17 @@ LatenessGrid lateness_grid(const prof::RankReport& report, size_t most_rows, siz
 struct LatenessMap {
   LatenessGrid grid;
   double left = 0, right = 0, row_height = 1;
-  std::vector<double> tops;  // of the rows
-  double scale_us = 1;       // lateness with the full colour
+  std::vector<double> tops, heights;  // of the rows; a rank that is never late has a thin one among bars
+  double scale_us = 1;       // lateness with the full colour, or of the highest bar
   bool capped = false;       // some cells are above it
-  // Few ranks have high rows: the lateness is the height of a bar, too.
-  bool bars() const { return row_height >= 36; }
+  double axis_width = 0;     // between the names and the bars
+  // Few ranks have high rows: the lateness is the height of a bar, and all bars have one colour.
+  bool bars() const { return axis_width > 0; }
   double bar_height(double late_us) const;  // the whole row if it has no bars
-  double bottom() const { return tops.empty() ? 0 : tops.back() + row_height; }
+  double bottom() const { return tops.empty() ? 0 : tops.back() + heights.back(); }
   double x(size_t column) const;  // left edge
 };
-double highest_lateness_row(size_t ranks);
+double most_lateness_height(const prof::RankReport& report);  // of all rows; more stays empty
 LatenessMap lateness_map(const prof::RankReport& report, double width, double height);
 // The colour of a cell. A lateness below the clock error has the colour of none.
 uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double late_us, const FigureInk& ink);

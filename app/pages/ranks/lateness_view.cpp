@@ -60,7 +60,7 @@ QSize LatenessView::sizeHint() const {
 }
 
 int LatenessView::mostHeight() const {
-  return kMapFrame + static_cast<int>(highest_lateness_row(report_.ranks.size())) * static_cast<int>(std::max<size_t>(1, report_.ranks.size()));
+  return kMapFrame + static_cast<int>(most_lateness_height(report_));
 }
 
 QSize LatenessView::minimumSizeHint() const {
@@ -82,17 +82,16 @@ QRectF LatenessView::cellOf(size_t rank, size_t step) const {
   if (rank >= report_.ranks.size() || step >= report_.steps.size()) return {};
   const size_t row = part_of(rank, map_.grid.rows, report_.ranks.size()),
                column = part_of(step, map_.grid.columns, report_.steps.size());
-  return {map_.x(column), map_.tops[row], map_.x(column + 1) - map_.x(column), map_.row_height};
+  return {map_.x(column), map_.tops[row], map_.x(column + 1) - map_.x(column), map_.heights[row]};
 }
 
 bool LatenessView::placeAt(QPointF at, Place& place) const {
   if (map_.grid.columns == 0 || at.x() < map_.left || at.x() >= map_.right) return false;
-  const auto row =
-      std::ranges::find_if(map_.tops, [&](double top) { return at.y() >= top && at.y() < top + map_.row_height; });
-  if (row == map_.tops.end()) return false;
+  size_t row = 0;
+  while (row < map_.tops.size() && !(at.y() >= map_.tops[row] && at.y() < map_.tops[row] + map_.heights[row])) ++row;
+  if (row == map_.tops.size()) return false;
   const double share = (at.x() - map_.left) / (map_.right - map_.left);
-  place = {static_cast<size_t>(row - map_.tops.begin()),
-           std::min(map_.grid.columns - 1, static_cast<size_t>(share * static_cast<double>(map_.grid.columns)))};
+  place = {row, std::min(map_.grid.columns - 1, static_cast<size_t>(share * static_cast<double>(map_.grid.columns)))};
   return true;
 }
 
@@ -153,9 +152,9 @@ void LatenessView::render(QPainter& painter, const QRectF& area) {
   const size_t rows = map_.grid.rows;
   const bool wide = map_.row_height >= kApart && map_.grid.columns > 0 && map_.x(1) - map_.x(0) >= kApart;
   for (size_t begin = 0, end = 0; begin < rows; begin = end) {  // rows without a gap between them
-    for (end = begin + 1; end < rows && map_.tops[end] - map_.tops[end - 1] < map_.row_height + 1;) ++end;
+    for (end = begin + 1; end < rows && map_.tops[end] - map_.tops[end - 1] < map_.heights[end - 1] + 1;) ++end;
     const QRectF band(map_.left, map_.tops[begin], map_.right - map_.left,
-                      map_.tops[end - 1] + map_.row_height - map_.tops[begin]);
+                      map_.tops[end - 1] + map_.heights[end - 1] - map_.tops[begin]);
     if (map_.bars()) {
       for (size_t row = begin; row < end; ++row) paintBars(painter, row);
       continue;
@@ -189,11 +188,11 @@ void LatenessView::render(QPainter& painter, const QRectF& area) {
 
 void LatenessView::paintBars(QPainter& painter, size_t row) const {
   const Theme& t = theme();
-  const double ground = map_.tops[row] + map_.row_height - 1;
+  const double ground = map_.tops[row] + map_.heights[row] - 1;
   for (size_t c = 0; c < map_.grid.columns; ++c) {
     const QColor colour = cells_.pixelColor(static_cast<int>(c), static_cast<int>(row));
     const double left = map_.x(c), width = std::max(1.0, map_.x(c + 1) - left - 1);
-    const double high = colour.alpha() == 0 ? map_.row_height - 4 : map_.bar_height(static_cast<double>(map_.grid.at(row, c))) - 1;
+    const double high = colour.alpha() == 0 ? map_.heights[row] - 4 : map_.bar_height(static_cast<double>(map_.grid.at(row, c))) - 1;
     painter.fillRect(QRectF(left, ground - high, width, high), colour.alpha() == 0 ? t.idle : QBrush(colour));
   }
   painter.fillRect(QRectF(map_.left, ground, map_.right - map_.left, 1), t.strong_border);

@@ -61,7 +61,7 @@ void RanksPanel::build() {
   ranks_table_ = addTable(ranks_pane_, ranks_model_, ranks_sorter_, tr("Ranks"));
   collectives_pane_ = new Pane(tr("Collectives"), tables_);
   collectives_table_ = addTable(collectives_pane_, collectives_model_, collectives_sorter_, tr("Collectives"));
-  auto* figures = new QSplitter(Qt::Horizontal, below_);
+  auto* figures = figures_ = new QSplitter(Qt::Horizontal, below_);
   arrivals_pane_ = new Pane(tr("Arrival by rank"), figures);
   arrivals_ = new RankFigureView(tr("Arrival by rank"), {220, 120}, arrivals_pane_);
   arrivals_pane_->setBody(arrivals_);
@@ -69,9 +69,9 @@ void RanksPanel::build() {
   bandwidth_ = new RankFigureView(tr("Bandwidth against message size"), {220, 120}, bandwidth_pane_);
   bandwidth_pane_->setBody(bandwidth_);
   for (Pane* pane : {ranks_pane_, collectives_pane_, arrivals_pane_, bandwidth_pane_}) pane->legend()->hide();
-  for (QSplitter* row : {tables_, figures}) {
+  for (QSplitter* row : {tables_, figures_}) {
     row->setChildrenCollapsible(false);
-    row->setSizes({500, 500});
+    connect(row, &QSplitter::splitterMoved, this, [this, row] { (row == tables_ ? figures_ : tables_)->setSizes(row->sizes()); });
   }
   auto* parts = parts_ = new QSplitter(Qt::Vertical, below_);
   parts->setChildrenCollapsible(false);
@@ -181,7 +181,7 @@ void RanksPanel::fitHeights() {
   const bool hosts = std::ranges::any_of(report().ranks, [](const prof::RankRow& row) { return !row.host.empty(); });
   const int below = std::max(1, height() - top), tables = std::clamp(kHeads + kRow * rows, kLeast, std::max(kLeast, below / 2));
   parts_->setSizes({tables, std::max(1, below - tables)});
-  tables_->setSizes(hosts ? QList{500, 500} : QList{470, 530});  // names of collectives are long
+  for (QSplitter* columns : {tables_, figures_}) columns->setSizes(hosts ? QList{500, 500} : QList{470, 530});  // names of collectives are long
   const auto row = std::ranges::find(report().ranks, report().straggler.rank, &prof::RankRow::rank);
   if (row == report().ranks.end()) return ranks_table_->clearSelection();
   const auto at = static_cast<int>(row - report().ranks.begin());

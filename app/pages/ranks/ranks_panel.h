@@ -64,7 +64,7 @@ class RanksPanel : public QWidget {
   RankReader reader_;
   Pane *top_ = nullptr, *ranks_pane_ = nullptr, *collectives_pane_ = nullptr, *arrivals_pane_ = nullptr,
        *bandwidth_pane_ = nullptr;
-  QSplitter *rows_ = nullptr, *tables_ = nullptr;
+  QSplitter *rows_ = nullptr, *tables_ = nullptr, *figures_ = nullptr;
   QSplitter* parts_;  // the tables above the figures
   Headlined* body_ = nullptr;
   LatenessView* map_ = nullptr;

@@ -158,7 +158,7 @@ std::string causes_text(const prof::RunData& run) {
     if (!change.empty()) text += indented("Try:" + change);
     if (const std::string place = app::line_of(insight, run.trace); !place.empty() && (insight.headline + insight.why).find(place) == std::string::npos)
       text += indented("Seen at " + place + ".");
-    if (insight.saves_us.known()) text += indented("Predicted by: whatif \"" + insight.edits + "\"");
+    if (insight.saves_us.known()) text += indented("Predicted by: whatif \"" + insight.edits + "\", " + prof::interval_text(insight.saves_us) + " a step");
   }
   if (text.empty()) return "\nNothing stands out.\n";
   const std::string note = app::predictions_note(all.found).text();

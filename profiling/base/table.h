@@ -54,7 +54,7 @@ struct Table {
 
 // The unit of times beside a step: ms from 10 ms on. A cell keeps its µs, and shows them in this unit.
 struct StepUnit {
-  explicit StepUnit(double step_us) : ms(step_us >= 10'000) {}
+  explicit StepUnit(double step_us) : ms(step_us >= 1000) {}
   const char* name() const { return ms ? "ms" : "µs"; }
   std::string text(double us) const;  // "8.66", "343.5"
   Table::Cell cell(double us) const;

@@ -91,6 +91,8 @@ std::string time_text(double us) {
   return fixed(us / 1e6, 2) + " s";
 }
 
+std::string time_text(double us, double step_us) { return step_us >= 1000 ? fixed(us / 1000, 2) + " ms" : time_text(us); }
+
 std::string percent(double share, int decimals) { return fixed(100 * share, decimals) + " %"; }
 
 std::string_view trimmed(std::string_view text, std::string_view of) {

@@ -32,6 +32,7 @@ std::string several_text(size_t count, const std::string& what);  // "2 × NVIDI
 std::string without_count(const std::string& several);            // "NVIDIA H200", also of a text without a count
 std::string bytes_text(double bytes);                    // "512 B", "4.1 KiB", "0.64 MiB", "1.50 GiB"
 std::string duration_text(double seconds);               // "0.40 s", "12 s", "12 min 5 s", "1 h 2 min"
+std::string time_text(double us, double step_us);        // in the unit of this step
 std::string time_text(double us);                        // "27.1 µs", "1.84 ms", "2.00 s"
 std::string percent(double share, int decimals = 1);     // "97.6 %"
 

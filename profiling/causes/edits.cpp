@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_set>
 
 #include "profiling/analysis/kernel_table.h"
@@ -40,20 +41,24 @@ std::optional<double> number(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
+constexpr const char *kProgram = "Waits, calls and copies", *kMachine = "The machine";
+
+// `title`: of the offers that have it; null: another form offers the same.
 struct Form {
   std::string_view text;
   EditKind kind;
+  const char* title;
 };
 constexpr Form kForms[] = {
-    {"no sync", EditKind::NoWaits},
-    {"no waits", EditKind::NoWaits},
-    {"no allocator calls", EditKind::NoAllocator},
-    {"copies pinned", EditKind::PinnedCopies},
-    {"copies overlapped", EditKind::OverlappedCopies},
-    {"one graph launch", EditKind::OneGraph},
-    {"loader ready", EditKind::LoaderReady},
-    {"infinitely fast host", EditKind::FastHost},
-    {"infinitely fast gpu", EditKind::FastGpu},
+    {"no sync", EditKind::NoWaits, kProgram},
+    {"no waits", EditKind::NoWaits, nullptr},
+    {"no allocator calls", EditKind::NoAllocator, kProgram},
+    {"one graph launch", EditKind::OneGraph, kProgram},
+    {"copies pinned", EditKind::PinnedCopies, kProgram},
+    {"copies overlapped", EditKind::OverlappedCopies, kProgram},
+    {"loader ready", EditKind::LoaderReady, kProgram},
+    {"infinitely fast host", EditKind::FastHost, kMachine},
+    {"infinitely fast GPU", EditKind::FastGpu, kMachine},
 };
 
 constexpr Form kNamedForms[] = {
@@ -131,6 +136,17 @@ class Parser {
 };
 
 }  // namespace
+
+std::string own_edit(const PathCauseId& cause) {
+  switch (cause.cause) {
+    case PathCause::WaitingCalls:
+      return edit_kind_name(EditKind::NoWaits);
+    case PathCause::AllocatorCalls:
+      return edit_kind_name(EditKind::NoAllocator);
+    default:
+      return {};
+  }
+}
 
 std::string edit_kind_name(EditKind kind) {
   for (const Form& form : kForms)
@@ -212,19 +228,74 @@ void Editor::learn_times() {
 
 void Editor::refuse(const Edit& edit, const std::string& reason) const { throw Failure("\"" + edit.text + "\": " + reason); }
 
-// The names with most work, for a message.
-std::string Editor::some_names() const {
-  constexpr size_t kMost = 8;
+// What has work or a delay, most first.
+std::vector<const PathGroup*> Editor::most_work() const {
   std::vector<std::pair<double, const PathGroup*>> by_work;
   for (const PathGroup& group : groups_) {
     double work = 0;
     for (const auto& [node, share] : group.nodes) work += static_cast<double>(graph_.nodes[node].work_ns) * static_cast<double>(share);
-    if (group.kind != GroupKind::Line && work > 0) by_work.emplace_back(-work, &group);
+    for (const uint32_t edge : group.edges)
+      if (graph_.edges[edge].lag > 0) work += static_cast<double>(graph_.edges[edge].lag);
+    if (work > 0) by_work.emplace_back(-work, &group);
   }
   std::ranges::stable_sort(by_work, {}, [](const auto& one) { return one.first; });
+  std::vector<const PathGroup*> groups;
+  for (const auto& [work, group] : by_work) groups.push_back(group);
+  return groups;
+}
+
+// Names for a message.
+std::string Editor::some_names() const {
+  size_t left = 8;
   std::string names;
-  for (size_t i = 0; i < std::min(kMost, by_work.size()); ++i) names += (i == 0 ? "" : ", ") + shortened(by_work[i].second->name, 40);
+  for (const PathGroup* group : most_work())
+    if (group->kind != GroupKind::Line && left > 0) names += (names.empty() ? "" : ", ") + shortened(group->name, 40), --left;
   return names;
+}
+
+bool Editor::changes_a_step(const std::string& text) const try {
+  const std::vector<Edit> edits = parse_edits(text);
+  const Timing before = measured_timing(graph_);
+  Timing timing = before;
+  for (const Edit& edit : edits) apply(edit, timing);
+  return edits.size() == 1 && (timing.work_ns != before.work_ns || timing.lag != before.lag);
+} catch (const Failure&) {
+  return false;
+}
+
+// The groups of a kind with most work, faster and gone. Calls have edits as a kind of work.
+std::vector<EditOffer> Editor::offers_of(GroupKind kind) const {
+  constexpr size_t kMost = 5;
+  std::vector<EditOffer> offers;
+  for (const PathGroup* group : most_work()) {
+    const bool calls = !group->nodes.empty() && runs_on_host(graph_.nodes[group->nodes[0].node].kind) && graph_.nodes[group->nodes[0].node].kind != NodeKind::CpuOp;
+    if (group->kind != kind || (kind == GroupKind::Op && calls) || (kind == GroupKind::Cause && !own_edit(group->cause).empty())) continue;
+    const bool ambiguous = kind != GroupKind::Op && std::ranges::any_of(groups_, [&](const PathGroup& other) { return other.kind != kind && matches(group->name, other.name); });
+    const std::string name = (ambiguous ? std::string(group_kind_name(kind)) + " " : std::string()) + group->name, words = shortened(group->name, 40);
+    const EditOffer both[] = {{words + " twice as fast", name + " /2"}, {words + " gone", name + " gone"}};
+    if (!changes_a_step(both[0].text)) continue;
+    offers.insert(offers.end(), std::begin(both), std::end(both));
+    if (offers.size() >= 2 * kMost) break;
+  }
+  return offers;
+}
+
+std::vector<EditOffers> Editor::offers() const {
+  constexpr size_t kMostRanksNamed = 8;
+  std::set<int> ranks;
+  for (const CauseNode& node : graph_.nodes)
+    if (node.rank >= 0) ranks.insert(node.rank);
+  std::vector<EditOffers> all{{kProgram, {}}, {"One rank or more ranks", {}}, {"One op", offers_of(GroupKind::Op)}, {"One kind of work", offers_of(GroupKind::Cause)}, {kMachine, {}}};
+  const auto add = [&](const std::string& title, const std::string& text) {
+    if (changes_a_step(text)) std::ranges::find(all, title, &EditOffers::title)->offers.push_back({text, text});
+  };
+  for (const Form& form : kForms)
+    if (form.title) add(form.title, std::string(form.text));
+  if (ranks.size() > 1 && ranks.size() <= kMostRanksNamed)
+    for (const int rank : ranks) add(all[1].title, "rank " + std::to_string(rank) + " on time");
+  add(all[1].title, std::to_string(2 * ranks.size()) + " ranks");
+  std::erase_if(all, [](const EditOffers& one) { return one.offers.empty(); });
+  return all;
 }
 
 // A name names an op, a module, a line or a cause, in this order, unless the word before it says which. Several names of

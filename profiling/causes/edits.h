@@ -33,6 +33,8 @@ struct Edit {
   std::string text;       // as written
 };
 
+// The edit that takes a cause away, if it has one of its own: "no sync"; else empty.
+std::string own_edit(const PathCauseId& cause);
 std::string edit_kind_name(EditKind kind);  // "no sync", "NAME /N"
 
 // Edits are separated by ";". Throws Failure that says which one is wrong, and what an edit may be.
@@ -41,12 +43,23 @@ inline constexpr const char* kEditForms =
     "NAME /2, NAME *2, NAME gone, no sync, no sync NAME, no allocator calls, copies pinned, copies pinned NAME, copies overlapped, copies overlapped NAME, "
     "one graph launch, fuse NAME, loader ready, rank N on time, rank N /2, N ranks, infinitely fast host, infinitely fast GPU";
 
+// Edits that change something in the steps of a run, under titles. A menu offers them.
+struct EditOffer {
+  std::string words;  // "fc1 twice as fast"
+  std::string text;   // "fc1 /2", as it is written
+};
+struct EditOffers {
+  std::string title;
+  std::vector<EditOffer> offers;
+};
+
 // Applies edits to the steps of a run. It keeps the names that the run has, so that many edits can be tried.
 class Editor {
  public:
   Editor(const StepCauses& causes, const Trace& trace);
   // Throws Failure if the edit selects nothing.
   void apply(const Edit& edit, Timing& timing) const;
+  std::vector<EditOffers> offers() const;
   const std::vector<PathGroup>& groups() const { return groups_; }
   void make_free(const PathGroup& group, Timing& timing) const;  // its work takes no time, its delays go
 
@@ -55,6 +68,9 @@ class Editor {
   std::vector<const PathGroup*> named(const Edit& edit) const;
   PathGroup of_rank(const PathGroup& group, int rank) const;
   [[noreturn]] void refuse(const Edit& edit, const std::string& reason) const;
+  bool changes_a_step(const std::string& text) const;
+  std::vector<const PathGroup*> most_work() const;
+  std::vector<EditOffer> offers_of(GroupKind kind) const;
   std::string some_names() const;
   void learn_times();
   void drop_call(uint32_t node, Timing& timing) const;

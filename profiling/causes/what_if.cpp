@@ -258,9 +258,8 @@ class Prediction {
 }  // namespace
 
 std::string edit_of(const HelpRow& row) {
-  constexpr std::pair<PathCause, const char*> kEdits[] = {{PathCause::WaitingCalls, "no sync"}, {PathCause::AllocatorCalls, "no allocator calls"}};
-  for (const auto& [cause, edit] : kEdits)
-    if (row.kind == GroupKind::Cause && row.name == path_cause_name({cause})) return edit;
+  for (const PathCause cause : {PathCause::WaitingCalls, PathCause::AllocatorCalls})
+    if (row.kind == GroupKind::Cause && row.name == path_cause_name({cause})) return own_edit({cause});
   return std::string(group_kind_name(row.kind)) + " " + row.name + " gone";
 }
 

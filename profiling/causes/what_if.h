@@ -58,13 +58,14 @@ std::string of_rank(int rank);           // ", rank 1"; empty if there is one ra
 std::string edit_of(const HelpRow& row);  // what makes it free: "no allocator calls", "op fc1 gone"
 
 std::string interval_text(const Interval& us);  // "12.3 ± 3.0 µs", "4.17 ± 1.00 ms"
+std::string interval_text(const Interval& us, double step_us);  // in the unit of this step
 
 inline constexpr size_t kMostHelpRows = 40;
 // Without edits only the measured step is described.
 WhatIf what_if(const StepCauses& causes, const Trace& trace, const std::vector<Edit>& edits, size_t most_rows = kMostHelpRows);
 
 // "A step would take 60.4 ± 5.6 µs instead of 307.2 ± 25.6 µs: 5.09× faster."; without edits, what a step takes.
-std::string step_text(const WhatIf& result);
+std::string step_text(const WhatIf& result, bool with_noise = true);
 std::string to_text(const WhatIf& result, const std::string& advice = {});  // advice: a paragraph before the parts of the step
 std::string to_json(const WhatIf& result);
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/base/table.h"
 #include "profiling/base/text.h"
 #include "profiling/base/version.h"
 #include "profiling/causes/what_if.h"
@@ -76,22 +77,26 @@ std::string dumped(const nlohmann::ordered_json& json) { return json.dump(2, ' '
 
 std::string of_rank(int rank) { return rank < 0 ? std::string() : ", rank " + std::to_string(rank); }
 
-std::string interval_text(const Interval& us) {
-  const double unit = us.value >= 1000 ? 1e3 : 1;
-  const int decimals = unit > 1 || us.value < 10 ? 2 : 1;
-  return fixed(us.value / unit, decimals) + (us.half_width > 0 ? " ± " + fixed(us.half_width / unit, decimals) : "") + (unit > 1 ? " ms" : " µs");
+std::string interval_text(const Interval& us) { return interval_text(us, us.value); }
+
+std::string interval_text(const Interval& us, double step_us) {
+  const bool ms = StepUnit(step_us).ms;
+  const double unit = ms ? 1e3 : 1;
+  const int decimals = ms || step_us < 10 ? 2 : 1;
+  return fixed(us.value / unit, decimals) + (us.half_width > 0 ? " ± " + fixed(us.half_width / unit, decimals) : "") + (ms ? " ms" : " µs");
 }
 
-std::string step_text(const WhatIf& result) {
+std::string step_text(const WhatIf& result, bool with_noise) {
   const double before = result.measured_us.value, after = result.predicted_us.value;
-  const std::string now = interval_text(result.measured_us);
+  const auto in_step = [&](const Interval& us) { return interval_text({us.value, with_noise ? us.half_width : 0}, before); };
+  const std::string now = in_step(result.measured_us);
   if (result.edits.empty()) return "A step takes " + now + ".";
   std::string change;
   if (after > 0 && before > 0) {
     const std::string factor = fixed(std::max(before / after, after / before), 2);
     change = factor == "1.00" ? ": no change" : ": " + factor + (after > before ? "× slower" : "× faster");
   }
-  return "A step would take " + interval_text(result.predicted_us) + " instead of " + now + change + ".";
+  return "A step would take " + in_step(result.predicted_us) + " instead of " + now + change + ".";
 }
 
 std::string to_text(const WhatIf& result, const std::string& advice) {

@@ -32,7 +32,7 @@ bool can(const RunFacts& f, const std::vector<std::pair<std::string, std::string
   return !why_invalid(spec, f.gpu) && !(spec == f.spec);
 }
 
-std::string part_text(const RunFacts& f, double us) { return time_text(us) + " of a median step of " + time_text(f.step_us); }
+std::string part_text(const RunFacts& f, double us) { return time_text(us, f.step_us) + " of a median step of " + time_text(f.step_us); }
 
 Found offer(const RunFacts& f, Insight insight, const std::string& edits = {}) {
   if (!insight.change.empty() && !can(f, insight.change)) return {};

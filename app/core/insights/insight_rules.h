@@ -44,7 +44,7 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu);
 
 struct Insight {
   std::string rule;      // "allocator stalls"
-  std::string headline;  // "the GPU waits 195.5 µs of a median step of 369.2 µs for 30 allocator calls"; predict_savings() puts what a step saves here
+  std::string headline;  // "the GPU waits 195.5 µs of a median step of 369.2 µs for 30 allocator calls"; predict_savings() puts what to do and what a step saves here
   std::string why;       // one or two short sentences; predict_savings() puts what was found before them
   std::vector<std::pair<std::string, std::string>> change;  // field key and value; empty if there is nothing to apply
   double predicted_us = 0;                                  // step time after the change; 0 if there is no prediction
@@ -62,8 +62,9 @@ struct Insight {
   std::string action = {};                                  // what a person does, in a few words; empty if it is a change, or only a finding
   std::string edits = {};                                   // of `whatif`, that do what the advice says; empty if none can
   Interval saves_us = {};                                   // what they save, by predict_savings(); NaN without a prediction
+  Interval replayed_us = {};                                // the measured step of this prediction
   double at_most_us = 0;                                    // limit of what it saves a step, if no edit can say it
-  std::string no_saving = {};                               // in a few words, why it has no saving; predict_savings() puts it where others have one
+  std::string no_saving = {};                               // in a few words, why it has no saving: the headline has it instead
   bool shows_gap = false;                                   // the place ends the longest gap on the GPU
   std::vector<Insight> same_part = {};                      // findings about the same part of the split: one card has them all
   double host_waits_us = 0;                                 // what the host waits there in a median step, also while the GPU works

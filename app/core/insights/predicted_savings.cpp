@@ -87,15 +87,16 @@ void join_findings(std::vector<Insight>& insights) {
   }
 }
 
-// What the step saves is the headline, or why that is not known, and what was found comes second.
-void put_saving_first(Insight& insight, double step_us) {
-  const std::string action = action_of(insight);
-  const bool saves = saving_us(insight, step_us) > 0;
-  std::string saving = saves ? saving_text(insight, step_us) : insight.no_saving;
-  if (saving.empty()) saving = action.empty() ? "only a finding" : "saving unknown without a replay";
-  if (!action.empty()) insight.why = with_capital(insight.headline) + ". " + insight.why;
+// The headline is what to do and what a step saves then, or why that is not known. What was found comes second. Without anything
+// to do it is the finding.
+void put_action_first(Insight& insight, double step_us) {
+  const std::string action = action_of(insight), found = insight.headline;
+  std::string saving = saving_us(insight, step_us) > 0 ? saving_text(insight, step_us) : insight.no_saving;
+  if (saving.empty() && !action.empty()) saving = "saving unknown without a replay";
+  if (!action.empty()) insight.why = with_capital(found) + ". " + insight.why;
   for (const Insight& finding : insight.same_part) insight.why = with_capital(finding.headline) + ". " + insight.why;
-  insight.headline = saving + ": " + (action.empty() ? insight.headline : action);
+  if (!action.empty()) insight.headline = action + ": " + saving;
+  else if (!saving.empty()) insight.headline = saving + ": " + found;
 }
 
 std::string names_of(const std::vector<Part>& parts) {
@@ -143,7 +144,7 @@ void replay_edits(std::vector<Insight>& insights, const std::function<prof::Step
       const std::vector<prof::Edit> edits = prof::parse_edits(insight.edits);
       const prof::WhatIf result = prof::what_if(*known, trace, edits, 0);
       if (result.unexplained_us > kMostUnexplained * result.measured_us.value) return;
-      insight.saves_us = result.saves_us;
+      insight.saves_us = result.saves_us, insight.replayed_us = result.measured_us;
       if (insight.predicted_us > 0) insight.predicted_us = facts.step_us * result.predicted_us.value / result.measured_us.value;
       relate(insight, edits, result, facts);
     } catch (const Failure&) {  // the newest steps have nothing that the edits could change
@@ -158,13 +159,17 @@ void predict_savings(std::vector<Insight>& insights, const std::function<prof::S
   if (!std::ranges::all_of(insights, [](const Insight& insight) { return insight.edits.empty(); })) replay_edits(insights, causes, trace, facts);
   order_by_saving(insights, facts.step_us);
   join_findings(insights);
-  for (Insight& insight : insights) put_saving_first(insight, facts.step_us);
+  for (Insight& insight : insights) put_action_first(insight, facts.step_us);
 }
 
 std::string saving_text(const Insight& insight, double step_us) {
-  if (insight.saves_us.known()) return saving_text(insight.saves_us);
-  if (insight.predicted_us > 0) return saving_text(Interval{step_us - insight.predicted_us, 0});
-  return insight.at_most_us > 0 ? "saves at most " + time_text(insight.at_most_us) + " per step" : std::string();
+  const Interval us = insight.saves_us.known() ? insight.saves_us : Interval{saving_us(insight, step_us)};
+  const bool at_most = us.value < us.half_width || (!insight.saves_us.known() && insight.predicted_us <= 0);  // the interval holds 0, or it is a limit
+  const double most = us.value < us.half_width ? us.value + us.half_width : us.value;
+  if (!insight.saves_us.known() && insight.predicted_us <= 0 && insight.at_most_us <= 0) return {};
+  if (!(most > 0)) return "a step takes as long";
+  const std::string share = step_us > most ? " (" + percent(most / step_us, most < 0.01 * step_us ? 1 : 0) + ")" : "";
+  return std::string("a step takes ") + (at_most ? "up to " : "") + prof::interval_text({most}, std::max(step_us, most)) + " less" + share;
 }
 
 std::string relation_text(const Insight& insight) {
@@ -186,24 +191,24 @@ std::string calls_text(const Insight& insight) {
 PredictionsNote predictions_note(const std::vector<Insight>& insights) {
   std::set<std::string> kinds;
   int savings = 0;
-  bool noise = false;
+  Interval step;
   for (const Insight& insight : insights) {
     if (!insight.saves_us.known() && insight.predicted_us <= 0) continue;
     ++savings;
-    noise = noise || insight.saves_us.half_width > 0;
+    if (insight.replayed_us.known()) step = insight.replayed_us;
     kinds.insert(insight.saves_us.known() ? kind_of_edits(insight.edits) : action_of(insight));  // a rule predicts these without a replay
   }
   if (savings == 0) return {};
   const ProvedPredictions proved = proved_predictions();
-  std::string more = savings > 1 ? "Savings may overlap. ± leaves out how far predictions are off." : "± leaves out how far predictions are off.";
-  for (const std::string& kind : kinds) more += "\n" + proved.checked_text(kind) + ".";
-  return {(noise ? "± shows how much the steps of this run differ; " : "") + proved.checked_text(kinds) + ".", noise ? more : more.substr(more.find('\n') + 1)};
+  std::string more;
+  for (const std::string& kind : kinds) more += (more.empty() ? "" : "\n") + proved.checked_text(kind) + ".";
+  return {proved.note(step, kinds) + (savings > 1 ? " Savings may overlap." : ""), more};
 }
 
 std::string action_of(const Insight& insight) {
   std::string action;
   for (const auto& [key, value] : insight.change) action += (action.empty() ? "" : ", ") + std::string(field(key).label) + " " + value;
-  return action.empty() ? insight.action : action;
+  return action.empty() ? insight.action : "choose " + action;
 }
 
 std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_us) {
@@ -215,18 +220,18 @@ std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_
   return can;
 }
 
-Table remedy_table(const std::vector<Insight>& remedies, double step_us) {
+Table remedy_table(const std::vector<Insight>& remedies, double step_us, bool with_noise) {
   using Kind = Table::Kind;
   const StepUnit unit(step_us);
   Table table;
   table.columns = {{.key = "action", .name = "what to do", .kind = Kind::Text, .tip = "The page Advice says why and how."},
-                   {.key = "saves_us", .name = "saved per step", .unit = unit.name(), .kind = Kind::Time, .width = 20, .tip = "Each saving is predicted alone. ± shows how much the steps of this recording differ."},
+                   {.key = "saves_us", .name = "saved per step", .unit = unit.name(), .kind = Kind::Time, .width = 20, .tip = "Each saving is predicted alone."},
                    {.key = "", .name = "what to do", .kind = Kind::Text, .width = 1}};
   for (const Insight& one : remedies) {
     const double saves = saving_us(one, step_us);
     Table::Cell saving = saves > 0 ? unit.cell(saves) : Table::Cell();
     if (!(saves > 0)) saving.text = "not predicted", saving.tip = one.no_saving;
-    if (one.saves_us.known()) saving.text = number_text(one.saves_us, unit);
+    if (one.saves_us.known() && (with_noise || one.saves_us.value < one.saves_us.half_width)) saving.text = number_text(one.saves_us, unit);
     else if (one.at_most_us > 0) saving.text = "≤ " + unit.text(one.at_most_us);
     const std::string action = action_of(one);
     Table::Cell what(action);

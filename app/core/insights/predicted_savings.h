@@ -16,23 +16,23 @@ namespace ws::app {
 // The largest saving comes first, and is the headline of its insight. Findings about one part of the split become one insight.
 void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts);
 
-// "saves 12.3 ± 3.0 µs per step", "saves at most 835.0 µs per step"; empty without a prediction. `step_us`: of the facts above.
+// "a step takes 12.3 µs less (4 %)", "a step takes up to 835.0 µs less (40 %)"; empty without a prediction. `step_us`: of the facts above.
 std::string saving_text(const Insight& insight, double step_us);
 // How the saving relates to the split: "“launch gaps” takes 95.5 µs in the split. A step saves about that." Empty without such figures.
 std::string relation_text(const Insight& insight);
 // "Allocator calls take the host 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocator calls” in the split)".
 std::string calls_text(const Insight& insight);
-// What ± is and how far predictions were off, in one sentence, and more about it. Empty without a prediction.
+// How well the step time is known and how far predictions were off, and more about it. Empty without a prediction.
 struct PredictionsNote {
   std::string sentence, more;  // more: several lines
   std::string text() const { return sentence.empty() ? sentence : sentence + "\n" + more + "\n"; }
 };
 PredictionsNote predictions_note(const std::vector<Insight>& insights);
 
-// What a person does about it: "allocator arena, launch graph", "load data with more workers". Empty for a finding only.
+// What a person does about it: "choose allocator arena, launch graph", "give the DataLoader more workers". Empty for a finding only.
 std::string action_of(const Insight& insight);
 // The insights that a person can act on, in their order: the largest saving first. Without a prediction a row has no number.
 std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_us);
-Table remedy_table(const std::vector<Insight>& remedies, double step_us);
+Table remedy_table(const std::vector<Insight>& remedies, double step_us, bool with_noise = true);
 
 }  // namespace ws::app

@@ -325,7 +325,7 @@ class Program {
   }
   // "3.00 ms, 30 % of the median step"; without steps, "3.00 ms each time, 30 % of the time".
   std::string time_and_share(const Cost& cost) const {
-    return (steps_ > 0 ? time_text(per_step(cost.time)) : text(cost.time, cost.count) + " each time") + ", " + share(cost.time);
+    return (steps_ > 0 ? time_text(per_step(cost.time), part_.step_us) : text(cost.time, cost.count) + " each time") + ", " + share(cost.time);
   }
   // `action`: what a person does, in a few words; empty if the card says it only.
   Insight insight(const char* rule, std::string headline, std::string why, prof::Meaning meaning, const Cost& cost, const std::string& action, const std::string& edits = {}) const {
@@ -419,7 +419,7 @@ class Program {
                             "non_blocking=True, or copy less often."
                           : "The host waits until the GPU is done, and then the GPU waits for the host. Keep the value on the GPU, "
                             "and read it every hundred steps.",
-                   prof::Meaning::Sync, most->second, (copies ? "pinned copy at " : "no wait at ") + most->first.substr(0, most->first.find(" in ")),
+                   prof::Meaning::Sync, most->second, (copies ? "use a pinned copy at " : "remove the wait at ") + most->first.substr(0, most->first.find(" in ")),
                    "no sync line " + most->first.substr(0, cut));
     if (in_windows) found.host_waits_us = per_step(most->second.time);
     else found.share = 0;  // the bars show the time in trace windows
@@ -443,7 +443,7 @@ class Program {
     return without_saving("saving depends on the new code", insight("hot line", most->first + " takes " + share(most->second.time),
                    "Python itself takes this time: do the work once before the loop, on tensors, or in the loader's "
                    "workers.",
-                   prof::Meaning::Idle, most->second, "less Python at " + most->first.substr(0, most->first.find(" in "))));
+                   prof::Meaning::Idle, most->second, "run less Python at " + most->first.substr(0, most->first.find(" in "))));
   }
 
   double per_step(TimeNs time) const {
@@ -460,7 +460,7 @@ class Program {
                        time_and_share(most->second),
                    "Use pinned memory (pin_memory=True in the DataLoader) and .to(device, non_blocking=True): the copy "
                    "then runs beside kernels.",
-                   prof::Meaning::Copy, most->second, "pinned copies", "copies pinned");
+                   prof::Meaning::Copy, most->second, "use pinned copies", "copies pinned");
     found.at_most_us = per_step(most->second.time);
     return found;
   }
@@ -473,10 +473,10 @@ class Program {
       return {};
     return without_saving("saving depends on the new kernels", insight(
         "many kernels of the optimizer",
-        "the optimizer launches " + count_text(kernels) + " kernels per step: " + time_text(per_step(optimizer_.time)) +
+        "the optimizer launches " + count_text(kernels) + " kernels per step: " + time_text(per_step(optimizer_.time), part_.step_us) +
             ", " + share(optimizer_.time),
         "A fused optimizer updates all parameters with a few kernels: pass fused=True, or foreach=True, to it.",
-        prof::Meaning::Optimizer, optimizer_, "fused optimizer"));
+        prof::Meaning::Optimizer, optimizer_, "use a fused optimizer"));
   }
 
   Found fp32_products() const {
@@ -485,7 +485,7 @@ class Program {
         "fp32 products", "matrix products in fp32 take " + share(fp32_products_.time),
         "They do not use the tensor cores. Allow tf32 with torch.set_float32_matmul_precision(\"high\"), or train with "
         "torch.autocast in bf16, and compare the losses.",
-        prof::Meaning::Matrix, fp32_products_, "products in tf32 or bf16"));
+        prof::Meaning::Matrix, fp32_products_, "compute products in tf32 or bf16"));
   }
 
   Insight saves_at_most(TimeNs time, Insight found) const {
@@ -517,20 +517,20 @@ class Program {
       where = " at " + prof::line_of(trace_.ops[op]);
     return saves_at_most(all.time, insight("zeroed gradients",
                    "zero_grad fills the gradients with zeros" + where + ", and the backward pass adds to them: " +
-                       time_text(per_step(all.time)) + " per step, " + share(all.time),
+                       time_text(per_step(all.time), part_.step_us) + " per step, " + share(all.time),
                    "Call zero_grad(set_to_none=True), the default since PyTorch 2.0: the backward pass then writes new gradients.",
-                   prof::Meaning::Optimizer, all, "zero_grad(set_to_none=True)"));
+                   prof::Meaning::Optimizer, all, "call zero_grad(set_to_none=True)"));
   }
 
   Found transposed_images() const {
     const Cost all = sum_of(transposed_);
     if (!worth_a_card(all.time)) return {};
     return saves_at_most(all.time, insight("channels last",
-                   "convolutions transpose their images to channels-last and back: " + time_text(per_step(all.time)) + " per step, " +
+                   "convolutions transpose their images to channels-last and back: " + time_text(per_step(all.time), part_.step_us) + " per step, " +
                        share(all.time),
                    most_of_it(transposed_) + "Keep the images in that layout: model.to(memory_format=torch.channels_last), and the "
                        "same for the input.",
-                   prof::Meaning::Copy, all, "channels-last images"));
+                   prof::Meaning::Copy, all, "keep images channels-last"));
   }
 
   Found pointwise_chains() const {
@@ -539,7 +539,7 @@ class Program {
     const double kernels = static_cast<double>(chained_) / static_cast<double>(steps_);
     return saves_at_most(all.time, insight("pointwise chains",
                    count_text(kernels) + " pointwise kernels per step run in chains: as one kernel for each chain, they would take " +
-                       time_text(per_step(all.time)) + " less, " + share(all.time),
+                       time_text(per_step(all.time), part_.step_us) + " less, " + share(all.time),
                    most_of_it(chains_) + "torch.compile(model) fuses such chains.",
                    prof::Meaning::Pointwise, all, "fuse pointwise chains (torch.compile)"));
   }

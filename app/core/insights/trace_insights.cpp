@@ -172,8 +172,9 @@ struct Judged {
     if (look.of_median) return "median step";
     return (look.steps.count > 0 ? "steps' " : "") + std::string(activity.untraced > 0 ? "traced time" : "time");
   }
+  std::string shown_text(double ns) const { return time_text(shown(ns) * 1e-3, look.of_median ? look.median_step_us : 0); }
   // "3.2 ms, 12 % of the median step"
-  std::string share(double ns) const { return time(shown(ns)) + ", " + percent(ns / wall(), 0) + " of the " + whole(); }
+  std::string share(double ns) const { return shown_text(ns) + ", " + percent(ns / wall(), 0) + " of the " + whole(); }
   // A number of all judged steps, divided by the steps if there are some.
   std::string count(double of_all) const { return count_text(look.steps.count > 0 ? std::round(of_all / static_cast<double>(look.steps.count)) : of_all); }
   const char* of_a_step() const { return look.steps.count > 0 ? " of a step" : ""; }
@@ -218,7 +219,7 @@ Found idle_gpu(const Judged& j) {
   const std::string share = idle > 0.99 * j.wall() ? "more than 99 %" : percent(idle / j.wall(), 0);
   const auto [cause, advice] = why_idle(j);
   const std::string who = j.worth_saying(j.data_wait()) ? "beside its waits for data, the GPU does nothing for " : "the GPU does nothing for ";
-  Insight found = insight(j, "idle GPU", who + share + " of the " + j.whole() + ": " + time(j.shown(idle)) + " of " + time(j.shown(j.wall())),
+  Insight found = insight(j, "idle GPU", who + share + " of the " + j.whole() + ": " + j.shown_text(idle) + " of " + j.shown_text(j.wall()),
                  advice + std::string(prof::has_samples(*j.look.trace)
                                           ? " The flame graph “While the GPU waited” shows what the host did."
                                           : ""),
@@ -231,16 +232,16 @@ Found tiny_kernels(const Judged& j) {
   if (j.seen.tiny < kManyTiny || j.seen.tiny * 2 < j.seen.kernels) return {};
   const auto tiny = static_cast<double>(j.seen.tiny);
   const bool loader = j.worth_saying(j.data_wait()), reads = !j.look.own_training && j.seen.waits.count > 0;
-  const char *action = "one CUDA graph for all launches", *edits = "one graph launch";
+  const char *action = "launch all kernels as one CUDA graph", *edits = "one graph launch";
   std::string why = "One CUDA graph launches them all at once" + std::string(j.look.own_training ? "" : " (in PyTorch: torch.compile with mode=\"reduce-overhead\")");
   if (loader) {
-    why = "The host needs as long to launch such a kernel as the GPU to run it. The step waits for data, so fewer launches change little", action = edits = "";
+    why = "The host needs as long to launch such a kernel as the GPU to run it. But the step waits for data", action = edits = "";
   } else if (reads) {
-    why += ", once the host waits nowhere in the step", action = "no waits, then one CUDA graph", edits = "no sync; one graph launch";
+    why += ", once the host waits nowhere in the step", action = "remove all waits, then use one CUDA graph", edits = "no sync; one graph launch";
   }
   Insight found = insight(j, "tiny kernels", j.count(tiny) + " of " + j.count(static_cast<double>(j.seen.kernels)) + " kernels" + j.of_a_step() + " run for less than 5 µs", why + ".",
                           Meaning::Launch, j.in_judged(static_cast<TimeNs>(j.seen.tiny) * kTiny), {j.seen.commonest_tiny}, action, edits);
-  if (loader) found.no_saving = "saves little alone";
+  if (loader) found.no_saving = "fewer launches would change little";
   return found;
 }
 
@@ -274,7 +275,7 @@ Found bare_copies(const Judged& j) {
                  count_text(static_cast<double>(j.seen.copies.count)) + " copies move " +
                      bytes_text(static_cast<double>(j.seen.copied_bytes)) + (j.look.steps.count > 0 ? " in all steps" : "") +
                      ". From pinned memory and on a stream of their own they run while kernels do.",
-                 Meaning::Copy, bare, {j.seen.copies.longest}, "pinned copies on a stream of their own", "copies overlapped");
+                 Meaning::Copy, bare, {j.seen.copies.longest}, "use pinned copies on a stream of their own", "copies overlapped");
 }
 
 Found allocator_traffic(const Judged& j) {

@@ -7,7 +7,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/text.h"
-#include "profiling/causes/what_if.h"
+#include "profiling/causes/edits.h"
 
 namespace ws::app {
 namespace {
@@ -28,7 +28,10 @@ std::string on_device(const std::vector<Proof>& proofs) {
   return (device.starts_with("NVIDIA") ? "on an " : "on ") + device;
 }
 
-std::string off_text(const std::vector<Proof>& proofs) { return "typically " + percent(errors_of(proofs).median) + " off"; }
+// `where`: "on this machine"
+std::string off_text(const std::vector<Proof>& proofs, const std::string& where) {
+  return "typically " + percent(errors_of(proofs).median) + " off in " + count_of(proofs.size()) + " " + where;
+}
 
 std::vector<Proof> shipped_proofs() {
   std::vector<Proof> all;
@@ -84,8 +87,8 @@ std::vector<ProvedKind> ProvedPredictions::by_kind() const {
 
 std::string ProvedPredictions::checked_text(const std::string& kind) const {
   const std::vector<Proof> here = of_kinds(here_, {kind}), shipped = of_kinds(shipped_, {kind});
-  if (!here.empty()) return kind + ": " + off_text(here) + " in " + count_of(here.size()) + " on this machine";
-  return kind + ": " + (shipped.empty() ? "not checked yet" : off_text(shipped) + " in " + count_of(shipped.size()) + " " + on_device(shipped));
+  if (!here.empty()) return kind + ": " + off_text(here, "on this machine");
+  return kind + ": " + (shipped.empty() ? "not checked yet" : off_text(shipped, on_device(shipped)));
 }
 
 std::string ProvedPredictions::checked_text(const std::set<std::string>& kinds) const {
@@ -93,16 +96,14 @@ std::string ProvedPredictions::checked_text(const std::set<std::string>& kinds) 
   if (such.empty()) return "such predictions are not checked yet";
   std::set<std::string> checked;
   for (const Proof& proof : such) checked.insert(kind_of_edits(proof.edits));
-  return (checked == kinds ? "such predictions were " : "where checked, such predictions were ") + off_text(such);
+  return (checked == kinds ? "such predictions were " : "where checked, such predictions were ") + off_text(such, here.empty() ? on_device(such) : "on this machine");
+}
+
+std::string ProvedPredictions::note(const Interval& step_us, const std::set<std::string>& kinds) const {
+  const double share = step_us.half_width / step_us.value;
+  return (share > 0 ? "The step time of this run is known to ± " + percent(share, share < 0.01 ? 1 : 0) + ". " : "") + with_capital(checked_text(kinds)) + ".";
 }
 
 ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }
-
-std::string saving_text(const Interval& us) {
-  const double most = us.value + us.half_width;
-  if (!(most > 0)) return "saves nothing";
-  if (us.value < us.half_width) return "saves less than " + prof::interval_text({most, 0}) + " per step";  // the interval holds 0
-  return "saves " + prof::interval_text(us) + " per step";
-}
 
 }  // namespace ws::app

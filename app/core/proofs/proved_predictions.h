@@ -34,15 +34,14 @@ class ProvedPredictions {
   std::vector<ProvedKind> by_kind() const;  // the most proofs first
   // "no sync: typically 6.0 % off in 14 checks on this machine", "NAME /N: not checked yet". `kind`: as of kind_of_edits().
   std::string checked_text(const std::string& kind) const;
-  // Several kinds as one: "such predictions were typically 2.1 % off".
+  // Several kinds as one: "such predictions were typically 2.1 % off in 17 checks on this machine".
   std::string checked_text(const std::set<std::string>& kinds) const;
+  // Both doubts about a prediction: "The step time of this run is known to ± 8 %. Such predictions were typically 2.1 % off …."
+  std::string note(const Interval& step_us, const std::set<std::string>& kinds) const;
 
  private:
   std::vector<Proof> here_, shipped_;
 };
 ProvedPredictions proved_predictions();  // reads the proofs that are kept and those that ship
-
-// "saves 12.3 ± 3.0 µs per step", "saves less than 15.3 µs per step" if it may be nothing.
-std::string saving_text(const Interval& us);
 
 }  // namespace ws::app

@@ -13,6 +13,7 @@
 #include "app/widgets/theme.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
@@ -59,19 +60,20 @@ QString EvidenceBars::nameOf(RowKind kind) const {
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
+  step_us_ = facts.step_us;
   rule_ = QString::fromStdString(insight.rule), of_several_parts_ = insight.of_several_parts;
   look_at_ = {insight.look_at, insight.part}, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || insight.share > 0, whole_trace_ = facts.whole_trace;
   steps_ = of_ranks_ ? QString() : QString::fromStdString(prof::which_steps(facts.steps)) + (facts.rank < 0 ? QString() : tr(" of rank %1").arg(facts.rank));
   const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !insight.of_median && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
-    Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
+    Row now{RowKind::Now, timeText(facts.step_us), facts.step_us, {}, {}};
     for (size_t m = 0; m < std::size(facts.part_us); ++m)
       if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m), facts.part_us[m]});
     // A program without a GPU has nothing to split here.
     const bool idle_only = now.parts.size() == 1 && now.parts[0].meaning == Meaning::Idle;
     if (!idle_only) rows_.push_back(std::move(now));
     const auto against_now = [&](RowKind kind, double us) {
-      if (us > 0) rows_.push_back({kind, time_axis_text(us), us, {}, change_in_time(facts.step_us, us)});
+      if (us > 0) rows_.push_back({kind, timeText(us), us, {}, change_in_time(facts.step_us, us)});
     };
     const bool saves = insight.saves_us.known() && insight.saves_us.value > 0 && insight.saves_us.value < facts.step_us;
     against_now(RowKind::Predicted, insight.predicted_us > 0 || !saves ? insight.predicted_us : facts.step_us - insight.saves_us.value);
@@ -88,6 +90,8 @@ QBrush EvidenceBars::brushOf(const Part& part) const {
   if (of_several_parts_ && part.meaning == look_at_.meaning) return theme().of(Meaning::Other);
   return part_brush(part.meaning == look_at_.meaning ? look_at_ : prof::PartId{part.meaning});
 }
+
+QString EvidenceBars::timeText(double us) const { return text(time_text(us, step_us_)); }
 
 QString EvidenceBars::nameOfPart() const {
   if (look_at_.kind != prof::PartKind::OfMeaning) return QString::fromUtf8(prof::part_name(look_at_));
@@ -143,7 +147,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     const QString share = part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us));
     const QString of = steps_.isEmpty() ? QString() : tr(" of %1").arg(steps_);
     const QString words = (whole_trace_ ? tr("%1: %2, %3 % of the time") : steps_.isEmpty() ? tr("%1: %2, %3 % of the step") : tr("%1: %2, %3 % of the median")) + of;
-    const QString time = time_axis_text(part.us);
+    const QString time = timeText(part.us);
     painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18), Qt::AlignLeft | Qt::AlignVCenter,
                      words.arg(nameOfPart(), time, share));
   }

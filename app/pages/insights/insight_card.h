@@ -47,9 +47,11 @@ class EvidenceBars : public QWidget {
   };
   QString nameOf(RowKind kind) const;
   QBrush brushOf(const Part& part) const;
+  QString timeText(double us) const;  // in the unit of the step
   QString nameOfPart() const;  // that the insight is about
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
+  double step_us_ = 0;
   prof::PartId look_at_{prof::Meaning::Other};
   QString rule_;   // "waits for data"
   QString steps_;  // "steps 21–58"; empty: the time is not cut to steps

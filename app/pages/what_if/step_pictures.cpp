@@ -180,12 +180,13 @@ std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const pro
   if (!edits.empty()) steps.push_back(rows_of(causes, trace, nodes, replayed_with(edits, causes, trace, measured.times), result.predicted_us.value));
   std::vector<PathPicture> pictures = with_same_rows(steps);
   pictures[0].title = QObject::tr("measured"), pictures[0].length_us = result.measured_us.value;
-  pictures[0].note = QObject::tr("%1 per step").arg(step_time_text(result.measured_us.value));
+  const auto note = [&result](const Interval& us) { return QObject::tr("%1 per step").arg(text(prof::interval_text({us.value, 0}, result.measured_us.value))); };
+  pictures[0].note = note(result.measured_us);
   if (edits.empty()) return pictures;
   pictures[1].title = QObject::tr("predicted");
   for (const prof::Edit& edit : edits)
     if (edit.kind == prof::EditKind::RankOnTime) pictures[1].title += QObject::tr(", with rank %1 on time").arg(edit.rank);
-  pictures[1].note = QObject::tr("%1 per step, %2 less").arg(step_time_text(result.predicted_us.value), step_time_text(result.saves_us.value));
+  pictures[1].note = note(result.predicted_us);
   pictures[1].length_us = result.predicted_us.value;
   return pictures;
 }

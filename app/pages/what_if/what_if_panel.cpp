@@ -5,9 +5,11 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
+#include <QPainter>
 #include <QPushButton>
 #include <QSplitter>
 #include <QTableView>
+#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
@@ -30,8 +32,6 @@
 
 namespace ws::app {
 namespace {
-
-QString less_text(double us) { return us < 0 ? QObject::tr("%1 more").arg(step_time_text(-us)) : QObject::tr("%1 less").arg(step_time_text(us)); }
 
 QLabel* label(QWidget* parent, int px, int weight = 400) {
   auto* made = new QLabel(parent);
@@ -102,10 +102,36 @@ Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const 
   return table;
 }
 
-// One list item a row: what it is, and what it does to the step.
-QString item_text(const prof::EditPart& part, bool alone) {
-  return text(part.text) + '\n' + (alone ? less_text(part.alone_us) : QObject::tr("%1 · alone %2").arg(less_text(part.mean_us), less_text(part.alone_us)));
-}
+// An edit, and what a step takes more or less with it.
+class EditRow : public QWidget {
+ public:
+  EditRow(QString name, QString change, QWidget* parent) : QWidget(parent), name_(std::move(name)), change_(std::move(change)) {
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 4, 0);
+    row->addStretch(1);
+    remove = new QToolButton(this);
+    remove->setText(QStringLiteral("×"));
+    remove->setAutoRaise(true), remove->setFixedSize(kRemove, kRemove), remove->setFocusPolicy(Qt::TabFocus);
+    remove->setToolTip(QObject::tr("Take this edit away")), remove->setAccessibleName(QObject::tr("Take away: %1").arg(name_));
+    row->addWidget(remove);
+  }
+  QToolButton* remove;
+
+ protected:
+  void paintEvent(QPaintEvent*) override {
+    QPainter painter(this);
+    painter.setFont(ui_font(12));
+    painter.setPen(theme().text);
+    const QRect box = rect().adjusted(4, 0, -kRemove - 10, 0);
+    draw_number(painter, box, Qt::AlignRight | Qt::AlignVCenter, change_);
+    const int left = box.width() - static_cast<int>(number_width(painter.font(), change_)) - 12;
+    painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(name_, Qt::ElideMiddle, left));
+  }
+
+ private:
+  static constexpr int kRemove = 20;
+  QString name_, change_;
+};
 
 QStringList texts_of(const std::string& edits) {
   QStringList texts;
@@ -160,28 +186,34 @@ QWidget* WhatIfPanel::buildEdits() {
   list_ = new QListWidget(body);
   list_->setAccessibleName(tr("Edits of the step"));
   list_->setFrameShape(QFrame::NoFrame);
-  list_->setWordWrap(true);
   list_->installEventFilter(this);
+  add_ = option_button(tr("Edits that this run allows"), body);
+  add_->setText(tr("Add edit"));
+  offers_ = new QMenu(add_);
+  add_->setMenu(offers_);
   input_ = new QLineEdit(body);
   input_->setToolTip(tr("An edit is one of: %1").arg(QString::fromUtf8(prof::kEditForms)));
   input_->setAccessibleName(tr("New edit"));
-  together_ = label(body, 11), quote_ = label(body, 11), proof_ = label(body, 11), why_not_ = label(body, 11);
-  for (QLabel* quiet : {together_, quote_, why_not_}) quiet->setForegroundRole(QPalette::PlaceholderText);
+  together_ = label(body, 11), proof_ = label(body, 11), why_not_ = label(body, 11);
+  for (QLabel* quiet : {together_, why_not_}) quiet->setForegroundRole(QPalette::PlaceholderText);
   prove_ = new QPushButton(tr("Check it"), body);
   prove_->setToolTip(tr("Trains with the choices now and with the choices that do the edits, in turn, and compares the measured step with the prediction."));
   clear_ = new QPushButton(tr("Clear"), body);
   clear_->setProperty("small", true);
   edits_pane_->addOption(clear_);
-  auto* check = new QHBoxLayout;
+  auto *write = new QHBoxLayout, *check = new QHBoxLayout;
+  write->addWidget(add_), write->addWidget(input_, 1);
   check->addWidget(prove_), check->addWidget(why_not_, 1);
   auto* column = new QVBoxLayout(body);
-  column->addWidget(input_);
-  column->addLayout(check);
+  column->addLayout(write);
   column->addWidget(list_, 1);
-  for (QLabel* below : {together_, quote_, proof_}) column->addWidget(below);
+  column->addWidget(together_);
+  column->addLayout(check);
+  column->addWidget(proof_);
   edits_pane_->setBody(body);
   connect(prove_, &QPushButton::clicked, this, &WhatIfPanel::prove);
   connect(clear_, &QPushButton::clicked, this, &WhatIfPanel::clearEdits);
+  connect(offers_, &QMenu::aboutToShow, this, &WhatIfPanel::fillOffers);
   connect(input_, &QLineEdit::returnPressed, this, [this] {
     if (addEdit(input_->text())) input_->clear();
   });
@@ -241,6 +273,7 @@ QWidget* WhatIfPanel::buildParts() {
 }
 
 QString WhatIfPanel::headline() const { return body_->headline(); }
+QString WhatIfPanel::notes() const { return body_->notes(); }
 
 void WhatIfPanel::setRun(Run* run) {
   if (run_ != run) {
@@ -387,36 +420,58 @@ void WhatIfPanel::fill() {
   const prof::WhatIf& r = *result_;
   const QString steps = r.whole_trace ? tr("the whole trace") : tr("median step of %1").arg(text(prof::which_steps(r.which)));
   QStringList notes{tr("Underlined: the [critical path], the chain of work and waits that decides how long a step takes.")}, tips;
-  if (!edits_.isEmpty()) notes.front().prepend(tr("With “%1”. ").arg(text(joined(edits_))));
+  if (!edits_.isEmpty()) notes << text(proved_.note(r.measured_us, {kind_of_edits(joined(edits_))}));
   for (const std::string& warning : r.warnings) notes << text(warning);
   if (const Insight* advice = adviceWithTheEdits()) tips << text(relation_text(*advice));
   if (r.unexplained_us > 0) tips << tr("For %1 of a step, the records do not show what the GPU waits for. A prediction keeps this time.").arg(step_time_text(r.unexplained_us));
-  const QString todo = edits_.isEmpty() ? tr(" Write an edit, or double-click a row.") : QString();
-  body_->showResult(with_units(text(prof::step_text(r)) + todo), notes.join('\n'), tips.join('\n'));
+  const QString todo = edits_.isEmpty() ? tr(" Add an edit, or double-click a row.") : QString();
+  body_->showResult(with_units(text(prof::step_text(r, false)) + todo), notes.join('\n'), tips.join('\n'));
   step_pane_->setTitle(tr("The step"), steps, steps);
 }
 
 void WhatIfPanel::fillEdits() {
   const QString work = named_work(result_);
-  input_->setPlaceholderText(work.isEmpty() ? tr("no sync") : tr("no sync; %1 /2").arg(work));
-  list_->clear(), together_->clear(), quote_->clear();
-  clear_->setEnabled(!edits_.isEmpty());
+  input_->setPlaceholderText(tr("or type: %1").arg(work.isEmpty() ? tr("no sync") : tr("no sync; %1 /2").arg(work)));
+  list_->clear(), together_->clear();
+  add_->setEnabled(result_.has_value()), clear_->setEnabled(!edits_.isEmpty());
   const Insight* advice = adviceWithTheEdits();
   edits_pane_->setTitle(tr("Edits"), advice ? tr("from Advice") : QString());
   if (result_ && !result_->edits.empty()) {
-    double alone = 0;
-    for (const prof::EditPart& part : result_->edits) {
-      list_->addItem(item_text(part, result_->edits.size() == 1));
-      alone += part.alone_us;
+    constexpr double kNothing = 1e-3;  // of a step
+    double shared = -result_->saves_us.value;
+    for (const prof::EditPart& part : result_->edits) shared += part.alone_us;
+    for (int i = 0; i < edits_.size(); ++i) {
+      auto* item = new QListWidgetItem(list_);
+      item->setSizeHint({0, 24});
+      list_->setItemWidget(item, editRow(i));
     }
-    const double shared = alone - result_->saves_us.value;
-    const QString sum = shared > 0 ? tr("Together: %1. %2 is saved by more than one edit, so it counts once.") : tr("Together: %1. %2 of it only together.");
-    if (result_->edits.size() > 1) together_->setText(sum.arg(less_text(result_->saves_us.value), step_time_text(std::abs(shared))));
-    const std::string kind = kind_of_edits(joined(edits_));
-    const QString checked = text(proved_.checked_text(kind)) + '.';
-    quote_->setText(edits_.size() == 1 && checked.startsWith(text(kind)) ? edits_[0] + checked.mid(text(kind).size()) : checked);
+    const QString sum = shared > 0 ? tr("%1 are saved by more than one edit and count once.") : tr("%1 are saved only together.");
+    if (result_->edits.size() > 1 && std::abs(shared) > kNothing * result_->measured_us.value) together_->setText(sum.arg(text(prof::interval_text({std::abs(shared), 0}, result_->measured_us.value))));
   }
-  for (QLabel* below : {together_, quote_, proof_}) below->setVisible(!below->text().isEmpty());
+  for (QLabel* below : {together_, proof_}) below->setVisible(!below->text().isEmpty());
+}
+
+QWidget* WhatIfPanel::editRow(int index) {
+  const prof::EditPart& part = result_->edits[static_cast<size_t>(index)];
+  const auto change = [&](double saves) { return QString(saves > 0 ? QChar(0x2212) : QChar('+')) + text(prof::interval_text({std::abs(saves), 0}, result_->measured_us.value)); };
+  auto* row = new EditRow(text(part.text), change(part.mean_us), list_);
+  row->setToolTip(result_->edits.size() == 1 ? text(part.text) : tr("%1\nIts part of what the edits do together: %2. Alone: %3.").arg(text(part.text), change(part.mean_us), change(part.alone_us)));
+  connect(row->remove, &QToolButton::clicked, this, [this, index] { removeEdit(index); }, Qt::QueuedConnection);
+  return row;
+}
+
+void WhatIfPanel::fillOffers() {
+  qDeleteAll(offers_->findChildren<QMenu*>(Qt::FindDirectChildrenOnly));
+  offers_->clear();
+  const prof::StepCauses causes = causes_of(*run_);
+  for (const prof::EditOffers& group : prof::Editor(causes, run_->trace).offers()) {
+    QMenu* menu = offers_->addMenu(text(group.title));
+    for (const prof::EditOffer& offer : group.offers) {
+      QAction* action = menu->addAction(text(offer.words + (offer.words == offer.text ? "" : "\t" + offer.text)));
+      action->setEnabled(!edits_.contains(text(offer.text)));
+      connect(action, &QAction::triggered, this, [this, edit = text(offer.text)] { addEdit(edit); });
+    }
+  }
 }
 
 QString WhatIfPanel::whyNotProved() const {
@@ -439,7 +494,7 @@ void WhatIfPanel::fillPrediction() {
 }
 
 void WhatIfPanel::fillTables() {
-  Table help = result_ ? with_columns(remedy_table(remedies_, facts_step_us_), {"action", "saves_us"}) : Table{};
+  Table help = result_ ? with_columns(remedy_table(remedies_, facts_step_us_, false), {"action", "saves_us"}) : Table{};
   for (size_t i = 0; i < help.rows.size(); ++i)  // named as the edits that a double-click adds
     if (const Insight& one = remedies_[i]; !one.edits.empty()) help.rows[i].cells[0].value = one.edits, help.rows[i].cells[0].text.clear();
   help_model_.setTable(std::move(help));

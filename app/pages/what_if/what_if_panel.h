@@ -16,6 +16,7 @@
 
 class QLabel;
 class QLineEdit;
+class QMenu;
 class QListWidget;
 class QPushButton;
 class QTableView;
@@ -41,7 +42,8 @@ class WhatIfPanel : public QWidget {
   QPushButton* proveButton() const { return prove_; }
   QLineEdit* input() const { return input_; }
   QLabel* proofLabel() const { return proof_; }
-  QLabel* quoteLabel() const { return quote_; }
+  QString notes() const;
+  QMenu* offersMenu() const { return offers_; }
   const std::vector<Insight>& remedies() const { return remedies_; }
   QLabel* whyNotLabel() const { return why_not_; }  // why nothing can be proved now
   QString headline() const;
@@ -68,6 +70,8 @@ class WhatIfPanel : public QWidget {
   void compute(const QStringList& edits);  // throws Failure
   void fill();
   void fillEdits();
+  void fillOffers();
+  QWidget* editRow(int index);
   void fillPrediction();
   void fillTables();
   void fitTables();
@@ -88,8 +92,9 @@ class WhatIfPanel : public QWidget {
   Pane *edits_pane_ = nullptr, *step_pane_ = nullptr, *help_pane_ = nullptr, *parts_pane_ = nullptr;
   QListWidget* list_ = nullptr;
   QLineEdit* input_ = nullptr;
-  QLabel *together_ = nullptr, *help_note_ = nullptr, *parts_note_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *quote_ = nullptr;
-  QPushButton *prove_ = nullptr, *clear_ = nullptr, *kind_button_ = nullptr;
+  QLabel *together_ = nullptr, *help_note_ = nullptr, *parts_note_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr;
+  QMenu* offers_ = nullptr;  // edits that this run allows
+  QPushButton *prove_ = nullptr, *add_ = nullptr, *clear_ = nullptr, *kind_button_ = nullptr;
   prof::GroupKind kind_ = prof::GroupKind::Cause;  // of the parts
   ProvedPredictions proved_ = ProvedPredictions({}, {});
   TableModel help_model_, parts_model_;

@@ -322,8 +322,8 @@ TEST_F(Recorded, CopiesAndKernelsThatPytorchCanAvoidAreNamed) {
   for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found.headline + " " + found.why + " " + saving_text(found, 0);
   EXPECT_THAT(said["pageable copies"],
               HasSubstr("train.py:20 in main copies 4.00 MiB from pageable memory: 2.00 ms, 20 %"));
-  EXPECT_THAT(said["pageable copies"], HasSubstr("at most 2.00 ms per step"));
-  EXPECT_THAT(said["many kernels of the optimizer"], HasSubstr("launches 40 kernels per step: 800.0 µs"));
+  EXPECT_THAT(said["pageable copies"], HasSubstr("up to 2.00 ms less"));
+  EXPECT_THAT(said["many kernels of the optimizer"], HasSubstr("launches 40 kernels per step: 0.80 ms"));
   EXPECT_THAT(said["fp32 products"], HasSubstr("50 % of the median step"));
 }
 
@@ -350,11 +350,11 @@ TEST_F(Recorded, ZeroedGradientsTransposedImagesAndPointwiseChainsHaveTheirGain)
   }
   std::map<std::string, Insight> said;
   for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found;
-  EXPECT_THAT(said["zeroed gradients"].headline, HasSubstr("at train.py:30 in step, and the backward pass adds to them: 700.0 µs per step, 7 %"));
+  EXPECT_THAT(said["zeroed gradients"].headline, HasSubstr("at train.py:30 in step, and the backward pass adds to them: 0.70 ms per step, 7 %"));
   EXPECT_NEAR(said["zeroed gradients"].at_most_us, 700, 0.05);
   EXPECT_THAT(said["channels last"].headline, HasSubstr("1.00 ms per step, 10 % of the median step"));
   EXPECT_THAT(said["channels last"].why, HasSubstr("Most of it is net.py:8 in forward"));
-  EXPECT_THAT(said["pointwise chains"].headline, HasSubstr("4 pointwise kernels per step run in chains: as one kernel for each chain, they would take 930.0 µs less"));
+  EXPECT_THAT(said["pointwise chains"].headline, HasSubstr("4 pointwise kernels per step run in chains: as one kernel for each chain, they would take 0.93 ms less"));
   EXPECT_THAT(said["pointwise chains"].why, HasSubstr("net.py:12 in forward"));
   ASSERT_TRUE(said["pointwise chains"].place);
   EXPECT_EQ(said["pointwise chains"].place->span.op, act);

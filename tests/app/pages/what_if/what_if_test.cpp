@@ -2,10 +2,12 @@
 // "Checks": how far predictions were off.
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
+#include <QToolButton>
 
 #include "app/charts/plot.h"
 #include "app/pages/checks/checks_panel.h"
@@ -59,6 +61,7 @@ class WhatIfTest : public QObject, FilledWindow {
   void cleanup() { clear(); }
   void thePageOpensWithTheFirstAdvice();
   void anEditIsPredicted();
+  void theMenuOffersEditsThatTheRunAllows();
   void aWrongEditIsRefusedAndChangesNothing();
   void editsOfAnotherRunAreLeftOut();
   void aRowOfTheTableBecomesAnEdit();
@@ -95,7 +98,7 @@ void WhatIfTest::thePageOpensWithTheFirstAdvice() {
   QCOMPARE(shown.panel.edits(), QStringList());
   QVERIFY(!advice->selectionModel()->hasSelection());
   QCOMPARE(shown.panel.view()->pictures().size(), 1u);
-  QVERIFY2(headline().startsWith("A step takes ") && headline().endsWith(" Write an edit, or double-click a row."), qPrintable(headline()));
+  QVERIFY2(headline().startsWith("A step takes ") && headline().endsWith(" Add an edit, or double-click a row."), qPrintable(headline()));
   shown.panel.hide(), shown.panel.show();
   QCOMPARE(shown.panel.edits(), QStringList());  // they do not come back by themselves
   const auto other = made_run(true);
@@ -109,7 +112,7 @@ void WhatIfTest::thePageOpensWithTheFirstAdvice() {
 void WhatIfTest::anEditIsPredicted() {
   ShownWhatIf shown;
   shown.panel.clearEdits();
-  const QString written = shown.panel.input()->placeholderText();  // its last edit names an op of this run
+  const QString written = shown.panel.input()->placeholderText().remove("or type: ");  // its last edit names an op of this run
   QVERIFY2(written.endsWith(" /2") && shown.panel.addEdit(written), qPrintable(written));
   shown.panel.clearEdits();
   const double before = shown.panel.result()->measured_us.value;
@@ -181,6 +184,31 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
       const auto works = std::ranges::any_of(row.bars, [](const PathPicture::Bar& bar) { return bar.meaning == prof::Meaning::Matrix && bar.end - bar.begin > 1; });
       QVERIFY2(works || !row.name.contains("stream 7"), qPrintable(picture.title + ": " + row.name));
     }
+}
+
+// Each of them can be applied and taken away again, without a word of their language.
+void WhatIfTest::theMenuOffersEditsThatTheRunAllows() {
+  ShownWhatIf shown;
+  shown.panel.clearEdits();
+  emit shown.panel.offersMenu()->aboutToShow();
+  QStringList words;
+  int offers = 0;
+  for (const QAction* group : shown.panel.offersMenu()->actions())
+    for (QAction* offer : group->menu()->actions()) {
+      words << offer->text();
+      offer->trigger();
+      QVERIFY2(shown.panel.edits().size() == 1, qPrintable(offer->text()));
+      QToolButton* remove = nullptr;
+      for (auto* button : shown.panel.findChildren<QToolButton*>())
+        if (button->accessibleName() == "Take away: " + shown.panel.edits()[0]) remove = button;
+      QVERIFY2(remove, qPrintable(offer->text()));
+      remove->click();
+      QTRY_COMPARE(shown.panel.edits(), QStringList());
+      ++offers;
+    }
+  QVERIFY2(offers > 8, qPrintable(words.join('\n')));
+  for (const char* expected : {"no sync", "fc1 twice as fast\tfc1 /2", "infinitely fast host"}) QVERIFY2(words.contains(expected), qPrintable(words.join('\n')));
+  for (const char* none : {"no allocator calls", "loader ready", "copies pinned"}) QVERIFY2(!words.contains(none), none);
 }
 
 void WhatIfTest::aWrongEditIsRefusedAndChangesNothing() {
@@ -289,18 +317,19 @@ void WhatIfTest::theErrorsOfProofsAreQuoted() {
     ShownWhatIf shown;
     shown.panel.clearEdits();
     QVERIFY(shown.panel.addEdit("no sync"));
-    QVERIFY2(shown.panel.quoteLabel()->text().endsWith(" checks on an NVIDIA H200."), qPrintable(shown.panel.quoteLabel()->text()));
+    QVERIFY2(shown.panel.notes().endsWith(" checks on an NVIDIA H200."), qPrintable(shown.panel.notes()));
   }
   Proof proof;
   proof.name = "a", proof.edits = "no sync", proof.device = "CPU", proof.before_us = {200, 1}, proof.predicted_us = {103, 1}, proof.after_us = {100, 1};
   keep(proof, proofs_file());
   ShownWhatIf shown;
   shown.panel.clearEdits();
-  QVERIFY(shown.panel.quoteLabel()->text().isEmpty());
+  QVERIFY2(!shown.panel.notes().contains("predictions"), qPrintable(shown.panel.notes()));
   QVERIFY(shown.panel.addEdit("no sync"));
-  QCOMPARE(shown.panel.quoteLabel()->text(), QString("no sync: typically 3.0 % off in 1 check on this machine."));
+  QVERIFY2(shown.panel.notes().endsWith("Such predictions were typically 3.0 % off in 1 check on this machine."), qPrintable(shown.panel.notes()));
+  QVERIFY2(shown.panel.notes().contains("The step time of this run is known to ± ") && !shown.panel.headline().contains("±"), qPrintable(shown.panel.headline()));
   QVERIFY(shown.panel.addEdit("launch calls /2"));
-  QVERIFY2(shown.panel.quoteLabel()->text().startsWith("several edits: "), qPrintable(shown.panel.quoteLabel()->text()));
+  QVERIFY2(!shown.panel.notes().contains("on this machine"), qPrintable(shown.panel.notes()));  // several edits are another kind
 }
 
 void WhatIfTest::checksHaveAPage() {
@@ -357,7 +386,7 @@ void WhatIfTest::aTrainingOnTheCpuIsProved() {
   QCOMPARE(kept[0].rounds, 3);
   QCOMPARE(kept[0].edits, std::string("no sync"));
   QVERIFY(kept[0].after_us.value > 0 && kept[0].predicted_us.value > 0);
-  QVERIFY(shown.panel.quoteLabel()->text().contains("1 check on this machine"));
+  QVERIFY(shown.panel.notes().contains("1 check on this machine"));
 }
 
 void WhatIfTest::theWindowHasThePage() {

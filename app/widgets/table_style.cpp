@@ -49,7 +49,7 @@ class RowDelegate : public QStyledItemDelegate {
   }
 };
 
-// A heading stands where its column does: that of numbers ends where they end.
+// The heading of a column of numbers ends where its numbers end.
 class TableHeader : public QHeaderView {
  public:
   explicit TableHeader(QWidget* parent) : QHeaderView(Qt::Horizontal, parent) {

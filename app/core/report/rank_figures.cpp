@@ -103,9 +103,9 @@ void add_rank_labels(const RankReport& report, const LatenessMap& map, const Fig
   }
 }
 
-// A row without a bar says why. The others have an axis.
+// A row without a bar says why. A row with bars has an axis.
 void add_axes(const RankReport& report, const LatenessMap& map, const FigureInk& ink, Drawing& drawing) {
-  constexpr double kPitch = 26;
+  constexpr double kPitch = 36;
   const int64_t every = round_number(map.scale_us * kPitch / map.row_height);
   const bool ms = map.scale_us >= 1000;
   for (size_t r = 0; r < report.ranks.size(); ++r) {

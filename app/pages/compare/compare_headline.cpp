@@ -46,7 +46,8 @@ QString causes_text(const prof::Waterfall& exact) {
   const int digits = in_ms ? 2 : 1;
   const double unit = in_ms ? 1e9 : 1e6, shown_as = std::pow(10.0, digits);
   const auto rounded = [&](int64_t ps) { return std::round(static_cast<double>(ps) / unit * shown_as) / shown_as; };
-  const auto change = [&](double value) { return QString(value > 0 ? "+" : value < 0 ? "−" : "") + fixed_text(std::abs(value), digits) + kJoined + (in_ms ? "ms" : "µs"); };
+  const QString with_unit = kJoined + QString(in_ms ? "ms" : "µs");
+  const auto change = [&](double value) { return (value > 0 ? "+" : "") + fixed_text(value, digits) + with_unit; };
   double rest = rounded(w.b_ps - w.a_ps);
   QStringList parts;
   for (const prof::Cause& cause : w.causes) {

@@ -467,7 +467,7 @@ void WhatIfPanel::fillOffers() {
   for (const prof::EditOffers& group : prof::Editor(causes, run_->trace).offers()) {
     QMenu* menu = offers_->addMenu(text(group.title));
     for (const prof::EditOffer& offer : group.offers) {
-      QAction* action = menu->addAction(text(offer.words + (offer.words == offer.text ? "" : "\t" + offer.text)));
+      QAction* action = menu->addAction(text(offer.words + (offer.words == offer.text ? "" : "\t" + offer.text)).replace('&', "&&"));
       action->setEnabled(!edits_.contains(text(offer.text)));
       connect(action, &QAction::triggered, this, [this, edit = text(offer.text)] { addEdit(edit); });
     }

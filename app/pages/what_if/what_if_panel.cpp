@@ -463,6 +463,7 @@ QWidget* WhatIfPanel::editRow(int index) {
 void WhatIfPanel::fillOffers() {
   qDeleteAll(offers_->findChildren<QMenu*>(Qt::FindDirectChildrenOnly));
   offers_->clear();
+  if (!run_ || !result_) return;
   const prof::StepCauses causes = causes_of(*run_);
   for (const prof::EditOffers& group : prof::Editor(causes, run_->trace).offers()) {
     QMenu* menu = offers_->addMenu(text(group.title));

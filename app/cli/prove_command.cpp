@@ -17,16 +17,20 @@ struct ProveArguments {
   bool json = false;
 };
 
-// With --switch, RUN is the first word of a program.
+// Of a program, RUN is the first word.
 app::Proof proof_of(const ProveArguments& a) {
-  if (a.switches.empty() && !a.program.empty()) throw UsageError("prove: name the switches to turn on in the program, for example --switch pinned");
-  if (a.switches.empty() && a.edits.empty()) throw UsageError("prove: name the edits, for example --edits \"no sync\"");
-  if (a.switches.empty()) {
+  const bool program = !a.switches.empty() || !a.program.empty();
+  if (!program && a.edits.empty()) throw UsageError("prove: name the edits, for example --edits \"no sync\"");
+  if (!program) {
     const RunSpec spec = a.spec.spec();
     return app::prove(spec, a.edits, data::load(spec.data), a.options);
   }
   app::ProgramProof asked{{a.spec.source}, a.switches, a.edits, a.options.rounds};
   asked.command.insert(asked.command.end(), a.program.begin(), a.program.end());
+  if (a.switches.empty()) {
+    asked.switches = app::helpful_switches(asked);
+    std::fprintf(stderr, "The switches that are predicted to help: %s\n", asked.switches.c_str());
+  }
   return app::prove(asked);
 }
 
@@ -60,9 +64,9 @@ Run add_prove(CLI::App& program) {
   command.add_option("--rounds", arguments->options.rounds, "trainings of each side, in turn")->type_name("N")->check(CLI::Range(1, 100))->capture_default_str();
   command.add_option("--seconds", arguments->options.seconds, "length of each training")->type_name("S")->check(CLI::Range(0.05, 60.0))->capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer(wrapped("With a program after --, the program runs with the switches and without, in turn, and is recorded.", 0, 0) +
-                 "\n\nExamples:\n  warpsight prove mnist-naive --edits \"no sync; no allocator calls\"\n  warpsight prove --switch \"pinned; workers=4\" -- python3 train.py");
-  command.add_option("PROGRAM", arguments->program, "with --switch: the program and its arguments, after --");
+  command.footer(wrapped("With a program after --, the program runs with the switches and without, in turn, and is recorded. Without --switch, it is recorded once more before, and the switches that are predicted to help are turned on.", 0, 0) +
+                 "\n\nExamples:\n  warpsight prove mnist-naive --edits \"no sync; no allocator calls\"\n  warpsight prove --switch \"pinned; workers=4\" -- python3 train.py\n  warpsight prove -- python3 train.py");
+  command.add_option("PROGRAM", arguments->program, "the program and its arguments, after --");
   return [arguments] { return prove(*arguments); };
 }
 

@@ -151,6 +151,7 @@ std::string indented(const std::string& paragraph) { return "  " + wrapped(parag
 std::string causes_text(const prof::RunData& run) {
   std::string text;
   const app::RunInsights all = app::run_insights(run);
+  const app::ProvedPredictions proved = app::proved_predictions();
   for (const app::Insight& insight : all.found) {
     text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + indented(insight.why);
     std::string change;
@@ -159,9 +160,10 @@ std::string causes_text(const prof::RunData& run) {
     if (const std::string place = app::line_of(insight, run.trace); !place.empty() && (insight.headline + insight.why).find(place) == std::string::npos)
       text += indented("Seen at " + place + ".");
     if (insight.saves_us.known()) text += indented("Predicted by: whatif \"" + insight.edits + "\", " + prof::interval_text(insight.saves_us) + " a step");
+    if (const std::string checked = app::checked_text(insight, proved); !checked.empty()) text += indented(checked);
   }
   if (text.empty()) return "\nNothing stands out.\n";
-  const std::string note = app::predictions_note(all.found).text();
+  const std::string note = app::predictions_note(all.found).text;
   return note.empty() ? text : text + "\n" + wrapped(note, 0, 0);
 }
 

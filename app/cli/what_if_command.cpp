@@ -23,7 +23,8 @@ std::string remedies_text(const prof::RunData& run) {
   const app::RunInsights all = app::run_insights(run);
   const std::vector<app::Insight> can = app::remedies(all.found, all.facts.step_us);
   if (can.empty()) return {};
-  return "\nAdvice, more in stats --by cause:\n" + to_text(app::remedy_table(can, all.facts.step_us)) + wrapped(app::predictions_note(can).text(), 0, 0);
+  const app::PredictionsNote note = app::predictions_note(can);
+  return "\nAdvice, more in stats --by cause:\n" + to_text(app::remedy_table(can, all.facts.step_us)) + wrapped(note.checked + note.text + (note.text.empty() ? "" : "\n"), 0, 0);
 }
 
 int what_if(const WhatIfArguments& a) {

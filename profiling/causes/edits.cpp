@@ -61,7 +61,7 @@ constexpr Form kForms[] = {
     {"infinitely fast GPU", EditKind::FastGpu, kMachine},
 };
 
-constexpr Form kNamedForms[] = {
+constexpr std::pair<std::string_view, EditKind> kNamedForms[] = {
     {"no sync", EditKind::NoWaits},
     {"no waits", EditKind::NoWaits},
     {"copies pinned", EditKind::PinnedCopies},

@@ -36,7 +36,7 @@ class Prediction {
     all.unexplained_us = per_step(static_cast<double>(graph_.unexplained_ns));
     if (graph_.unexplained_ns > 0) all.least_explained = name_of(graph_.least_explained);
     if (all.replay_error > kReplayed) all.warnings.push_back(missed_text(all.replay_error, unchanged));
-    describe(start_, start_, unchanged, most_rows, all.path, all.rows);
+    describe(start_, start_, unchanged, most_rows, all.path, all.rows, all.more_rows);
     all.predicted_us = all.measured_us, all.saves_us = {0, 0};
     if (!edits_.empty()) add_edits(all, most_rows);
     return all;
@@ -147,7 +147,7 @@ class Prediction {
   }
 
   // `settled`: with what the launches of `timing` take then.
-  void describe(const Timing& timing, const Timing& settled, const std::vector<TimeNs>& times, size_t most_rows, std::vector<PathShare>& shares, std::vector<HelpRow>& rows) {
+  void describe(const Timing& timing, const Timing& settled, const std::vector<TimeNs>& times, size_t most_rows, std::vector<PathShare>& shares, std::vector<HelpRow>& rows, size_t& more) {
     const CriticalPath path = critical_path(graph_, settled, times);
     const double now = causes_.step_us.value * rate_.ratio(times) / base_;
     std::vector<std::pair<double, const PathGroup*>> on_path;
@@ -157,7 +157,8 @@ class Prediction {
         if (group.kind == GroupKind::Cause) shares.push_back(path_share(group, timing, ns / static_cast<double>(path.total_ns) * now));
       }
     std::ranges::stable_sort(on_path, std::ranges::greater{}, [](const auto& one) { return one.first; });
-    on_path.resize(std::min(on_path.size(), most_rows));
+    more = on_path.size() - std::min(on_path.size(), most_rows);
+    on_path.resize(on_path.size() - more);
     Timing changed;
     for (const auto& [ns, group] : on_path) {
       changed = timing;
@@ -192,7 +193,7 @@ class Prediction {
     known_[0] = causes_.step_us.value, known_[every] = all.predicted_us.value;
     const std::vector<double> means = mean_parts();
     for (size_t i = 0; i < edits_.size(); ++i) all.edits.push_back({edits_[i].text, known_[0] - with(uint64_t{1} << i), means[i]});
-    describe(timing, settled, times, most_rows, all.path_after, all.rows_after);
+    describe(timing, settled, times, most_rows, all.path_after, all.rows_after, all.more_rows_after);
   }
 
   // The noise of the measured step, and how much the ratio differs between pieces of the window. Where records were lost, the

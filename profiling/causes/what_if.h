@@ -49,6 +49,7 @@ struct WhatIf {
   std::vector<EditPart> edits;
   std::vector<PathShare> path, path_after;  // longest first; each sums to the length of its step
   std::vector<HelpRow> rows, rows_after;    // sorted by gain
+  size_t more_rows = 0, more_rows_after = 0;  // parts with less time on the path, which were not tried
   double unexplained_us = 0;                // a step; on the GPU, without a recorded cause
   std::string least_explained;              // the node after the longest such time; empty: none
   std::vector<std::string> warnings;

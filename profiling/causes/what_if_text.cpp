@@ -28,11 +28,13 @@ std::string path_text(const std::string& title, const std::vector<PathShare>& pa
   return text;
 }
 
-std::string rows_text(const std::string& title, const std::vector<HelpRow>& rows) {
+std::string rows_text(const std::string& title, const std::vector<HelpRow>& rows, size_t more) {
   if (rows.empty()) return {};
   std::string text = "\n" + title + "\nsaved per step µs  kind    what\n";
   for (const HelpRow& row : std::span(rows.data(), std::min(kShownRows, rows.size())))
     text += formatted("{:>17.2f}  {:<7} {}{}\n", row.gain_us, group_kind_name(row.kind), shortened(row.name, kNameLetters), of_rank(row.rank));
+  const size_t left = more + rows.size() - std::min(kShownRows, rows.size());
+  if (left > 0) text += formatted("{} more, with less time on the critical path or less saved.\n", left);
   return text + kNotTheSplit + "\n";
 }
 
@@ -105,8 +107,8 @@ std::string to_text(const WhatIf& result, const std::string& advice) {
   text += advice;
   text += path_text("of the critical path of a measured step, through all ranks: the work and waits that decide how long it takes", result.path);
   if (!result.edits.empty()) text += path_text("of the critical path of a predicted step", result.path_after);
-  text += rows_text(std::string(kIfFree) + ", now:", result.rows);
-  if (!result.edits.empty()) text += rows_text(std::string(kIfFree) + ", after the edits:", result.rows_after);
+  text += rows_text(std::string(kIfFree) + ", now:", result.rows, result.more_rows);
+  if (!result.edits.empty()) text += rows_text(std::string(kIfFree) + ", after the edits:", result.rows_after, result.more_rows_after);
   return text + doubts_text(result.unexplained_us, result.least_explained, result.warnings);
 }
 
@@ -115,7 +117,8 @@ std::string to_json(const WhatIf& result) {
   json["edits"] = nlohmann::ordered_json::array();
   for (const EditPart& part : result.edits) json["edits"].push_back({{"edit", part.text}, {"saves_alone_us", part.alone_us}, {"saves_mean_us", part.mean_us}});
   json["path"] = json_of(result.path), json["path_after"] = json_of(result.path_after);
-  json["helps"] = json_of(result.rows), json["helps_after"] = json_of(result.rows_after);
+  json["helps"] = json_of(result.rows), json["helps_more"] = result.more_rows;
+  json["helps_after"] = json_of(result.rows_after), json["helps_after_more"] = result.more_rows_after;
   json["unexplained_us"] = result.unexplained_us, json["warnings"] = result.warnings;
   return dumped(json);
 }

@@ -188,21 +188,37 @@ std::string calls_text(const Insight& insight) {
          time_text(sum_of(insight.gpu_waits)) + " the GPU waits (" + names_of(insight.gpu_waits) + " in the split)";
 }
 
+namespace {
+
+// Empty without a prediction. A rule predicts some without a replay.
+std::string kind_of_prediction(const Insight& insight) {
+  if (insight.saves_us.known()) return kind_of_edits(insight.edits);
+  return insight.predicted_us > 0 ? action_of(insight) : "";
+}
+
+}  // namespace
+
+std::string checked_text(const Insight& insight, const ProvedPredictions& proved) {
+  const std::string kind = kind_of_prediction(insight);
+  return kind.empty() ? kind : with_capital(proved.checked_text(std::set{kind})) + ".";
+}
+
 PredictionsNote predictions_note(const std::vector<Insight>& insights) {
   std::set<std::string> kinds;
   int savings = 0;
   Interval step;
   for (const Insight& insight : insights) {
-    if (!insight.saves_us.known() && insight.predicted_us <= 0) continue;
+    const std::string kind = kind_of_prediction(insight);
+    if (kind.empty()) continue;
     ++savings;
     if (insight.replayed_us.known()) step = insight.replayed_us;
-    kinds.insert(insight.saves_us.known() ? kind_of_edits(insight.edits) : action_of(insight));  // a rule predicts these without a replay
+    kinds.insert(kind);
   }
   if (savings == 0) return {};
   const ProvedPredictions proved = proved_predictions();
-  std::string more;
-  for (const std::string& kind : kinds) more += (more.empty() ? "" : "\n") + proved.checked_text(kind) + ".";
-  return {proved.note(step, kinds) + (savings > 1 ? " Savings may overlap." : ""), more};
+  PredictionsNote note{known_text(step) + (savings > 1 ? "Savings may overlap." : ""), with_capital(proved.checked_text(kinds)) + ".\n"};
+  for (const std::string& kind : kinds) note.checked += proved.checked_text(kind) + ".\n";
+  return note;
 }
 
 std::string action_of(const Insight& insight) {

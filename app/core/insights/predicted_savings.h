@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/core/insights/insight_rules.h"
+#include "app/core/proofs/proved_predictions.h"
 #include "profiling/base/table.h"
 #include "profiling/causes/step_causes.h"
 
@@ -22,10 +23,12 @@ std::string saving_text(const Insight& insight, double step_us);
 std::string relation_text(const Insight& insight);
 // "Allocator calls take the host 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocator calls” in the split)".
 std::string calls_text(const Insight& insight);
-// How well the step time is known and how far predictions were off, and more about it. Empty without a prediction.
+// "Such predictions were typically 3.2 % off in 10 checks on an NVIDIA H200."; empty without a prediction.
+std::string checked_text(const Insight& insight, const ProvedPredictions& proved);
+// How well the step time is known, and whether savings overlap. With `checked`, also how far predictions were off, by kind. Empty
+// without a prediction.
 struct PredictionsNote {
-  std::string sentence, more;  // more: several lines
-  std::string text() const { return sentence.empty() ? sentence : sentence + "\n" + more + "\n"; }
+  std::string text, checked;
 };
 PredictionsNote predictions_note(const std::vector<Insight>& insights);
 

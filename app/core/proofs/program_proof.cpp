@@ -7,6 +7,7 @@
 #include "app/core/runs/recorded_once.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
+#include "profiling/causes/what_if.h"
 
 namespace ws::app {
 namespace {
@@ -76,6 +77,24 @@ std::string edits_of(const ProgramProof& asked) {
     edits += (edits.empty() ? "" : "; ") + std::string(one.edits);
   }
   return asked.edits.empty() ? edits : asked.edits;
+}
+
+std::string helpful_switches(const ProgramProof& asked) {
+  constexpr double kHelpful = 0.01;
+  const prof::RunData run = recorded(asked, false);
+  const prof::StepCauses causes = prof::step_causes(run);
+  std::string helpful, tried;
+  for (const ProgramSwitch& one : kSwitches) {
+    if (one.edits.empty()) continue;
+    tried += (tried.empty() ? "" : ", ") + std::string(one.name);
+    try {
+      const prof::WhatIf predicted = prof::what_if(causes, run.trace, prof::parse_edits(std::string(one.edits)), 0);
+      if (predicted.saves_us.value > kHelpful * predicted.measured_us.value) helpful += (helpful.empty() ? "" : "; ") + std::string(one.name);
+    } catch (const Failure&) {
+    }  // nothing that it could change
+  }
+  if (helpful.empty()) throw Failure("None of these switches would make a step 1 % shorter: " + tried + ". To check one anyway, name it with --switch.");
+  return helpful;
 }
 
 Proof prove(const ProgramProof& asked) {

@@ -75,6 +75,8 @@ struct ProgramProof {
 };
 // The edits of the switches, or those that were given. Throws Failure if a switch is unknown or has no edits of its own.
 std::string edits_of(const ProgramProof& asked);
+// Those with edits that are predicted to make a step of the program shorter, from one recording. Throws Failure if none is.
+std::string helpful_switches(const ProgramProof& asked);
 // Records the program without the switches and with them, in turn. Throws Failure if it fails, has no steps, or has nothing that
 // a switch changes.
 Proof prove(const ProgramProof& asked);

@@ -99,9 +99,13 @@ std::string ProvedPredictions::checked_text(const std::set<std::string>& kinds) 
   return (checked == kinds ? "such predictions were " : "where checked, such predictions were ") + off_text(such, here.empty() ? on_device(such) : "on this machine");
 }
 
-std::string ProvedPredictions::note(const Interval& step_us, const std::set<std::string>& kinds) const {
+std::string known_text(const Interval& step_us) {
   const double share = step_us.half_width / step_us.value;
-  return (share > 0 ? "The step time of this run is known to ± " + percent(share, share < 0.01 ? 1 : 0) + ". " : "") + with_capital(checked_text(kinds)) + ".";
+  return share > 0 ? "The step time of this run is known to ± " + percent(share, share < 0.01 ? 1 : 0) + ". " : "";
+}
+
+std::string ProvedPredictions::note(const Interval& step_us, const std::set<std::string>& kinds) const {
+  return known_text(step_us) + with_capital(checked_text(kinds)) + ".";
 }
 
 ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }

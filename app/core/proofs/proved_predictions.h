@@ -16,6 +16,8 @@ struct ProofErrors {
 ProofErrors errors_of(const std::vector<Proof>& proofs);
 std::string errors_text(const ProofErrors& errors);  // "typically 2.1 % off, 35 of 38 within 10 %, worst 12.0 %"; empty without proofs
 
+// "The step time of this run is known to ± 8 %. ", or empty.
+std::string known_text(const Interval& step_us);
 // What is predicted: "no sync", "NAME /N", or "several edits" of different kinds.
 std::string kind_of_edits(const std::string& edits);
 

@@ -103,16 +103,18 @@ void InsightsTab::refresh() {
 
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
   std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, relations;
+  const ProvedPredictions proved = proved_predictions();
   for (const Insight& insight : found) {
     relations.push_back(relation_text(insight));
+    if (const std::string checked = checked_text(insight, proved); !checked.empty()) relations.back() += (relations.back().empty() ? "" : " ") + checked;
     now.push_back(insight.headline + insight.why + relations.back());
   }
   empty_->setVisible(found.empty());
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
   column_->setStretchFactor(found.empty() ? column_->itemAt(column_->count() - 1)->widget() : empty_, 0);
   const PredictionsNote note = predictions_note(found);
-  note_->setText(text(note.sentence)), note_->setToolTip(text(note.more));
-  note_->setVisible(!note.sentence.empty());
+  note_->setText(text(note.text)), note_->setToolTip(text(note.checked));
+  note_->setVisible(!note.text.empty());
   if (now == shown_) return;
   shown_ = now;
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();
@@ -170,7 +172,6 @@ Run* InsightsTab::tryChange(size_t card) {
   return began;
 }
 
-QString InsightsTab::noteText() const { return note_->text(); }
 
 QString InsightsTab::emptyText() const { return empty_->isHidden() ? QString() : empty_->text(); }
 

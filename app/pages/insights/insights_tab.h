@@ -26,7 +26,6 @@ class InsightsTab : public QWidget {
   Run* run() const { return run_; }
   const std::vector<InsightCard*>& cards() const { return cards_; }
   QString emptyText() const;
-  QString noteText() const;  // how far predictions have been off, once for all cards
   Run* tryChange(size_t card);  // the run that began, or nullptr
   void refresh();
   // How the page trains: the window adds its trace level and shows the choices in Setup.

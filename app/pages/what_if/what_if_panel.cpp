@@ -51,18 +51,21 @@ QString named_work(const std::optional<prof::WhatIf>& result) {
   return {};
 }
 
+constexpr std::optional<prof::GroupKind> kKinds[] = {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line, std::nullopt};
+
 // Rows of one kind do not contain each other. Rows of two kinds do: a module has launch calls. A row that saves under a thousandth
 // of the step helps nobody.
-std::vector<prof::HelpRow> rows_of(const std::optional<prof::WhatIf>& result, prof::GroupKind kind) {
+std::vector<prof::HelpRow> rows_of(const std::optional<prof::WhatIf>& result, std::optional<prof::GroupKind> kind) {
   constexpr double kLeast = 1e-3;
   if (!result) return {};
   std::vector<prof::HelpRow> rows = result->edits.empty() ? result->rows : result->rows_after;
-  std::erase_if(rows, [&](const prof::HelpRow& row) { return row.kind != kind || row.gain_us < kLeast * result->measured_us.value; });
+  std::erase_if(rows, [&](const prof::HelpRow& row) { return (kind && row.kind != *kind) || row.gain_us < kLeast * result->measured_us.value; });
   return rows;
 }
 
-QString list_name(prof::GroupKind kind) {
-  switch (kind) {
+QString list_name(std::optional<prof::GroupKind> kind) {
+  if (!kind) return QObject::tr("All kinds");
+  switch (*kind) {
     case prof::GroupKind::Cause:
       return QObject::tr("By cause");
     case prof::GroupKind::Module:
@@ -85,7 +88,7 @@ std::string own_time_text(const prof::HelpRow& row, const std::vector<Insight>& 
 }
 
 // `step_us`: chooses the unit. `remedies`: one may say what the allocator's calls do.
-Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const std::vector<Insight>& remedies) {
+Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const std::vector<Insight>& remedies, bool with_kind) {
   Table table;
   using Kind = Table::Kind;
   const StepUnit unit(step_us);
@@ -94,7 +97,7 @@ Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const 
   double most = 0;
   for (const prof::HelpRow& row : rows) most = std::max(most, row.gain_us);
   for (const prof::HelpRow& row : rows) {
-    Table::Cell name(row.name + prof::of_rank(row.rank)), saves = unit.cell(row.gain_us);
+    Table::Cell name((with_kind ? std::string(prof::group_kind_name(row.kind)) + " " : std::string()) + row.name + prof::of_rank(row.rank)), saves = unit.cell(row.gain_us);
     name.tip = saves.tip = row.name + prof::of_rank(row.rank) + "\n" + own_time_text(row, remedies);
     saves.swatch = static_cast<int>(row.meaning), saves.bar = row.gain_us / most;
     table.rows.push_back({{name, saves}});
@@ -257,7 +260,7 @@ QWidget* WhatIfPanel::buildParts() {
   parts_note_->setText(text(prof::kNotTheSplit));
   kind_button_ = option_button(tr("What the rows are"), parts_pane_);
   auto* kinds = new QMenu(kind_button_);
-  for (const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
+  for (const auto& kind : kKinds)
     connect(kinds->addAction(list_name(kind)), &QAction::triggered, this, [this, kind] {
       kind_ = kind;
       fillTables();
@@ -504,9 +507,9 @@ void WhatIfPanel::fillTables() {
   if (const Insight* shown = adviceWithTheEdits()) help_table_->selectRow(help_sorter_.mapFromSource(help_model_.index(static_cast<int>(shown - remedies_.data()), 0)).row());
   else help_table_->clearSelection();
   const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);
-  parts_model_.setTable(result_ ? parts_table(rows, result_->measured_us.value, remedies_) : Table{});
+  parts_model_.setTable(result_ ? parts_table(rows, result_->measured_us.value, remedies_, !kind_) : Table{});
   kind_button_->setText(list_name(kind_));
-  for (int i = 0; const prof::GroupKind kind : {prof::GroupKind::Cause, prof::GroupKind::Module, prof::GroupKind::Op, prof::GroupKind::Line})
+  for (int i = 0; const auto& kind : kKinds)
     kind_button_->menu()->actions()[i++]->setEnabled(!rows_of(result_, kind).empty());
   parts_note_->setVisible(!rows.empty());
   parts_pane_->setTitle(tr("If a part took no time"), result_ && !result_->edits.empty() ? tr("after the edits") : QString());

@@ -95,7 +95,7 @@ class WhatIfPanel : public QWidget {
   QLabel *together_ = nullptr, *help_note_ = nullptr, *parts_note_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr;
   QMenu* offers_ = nullptr;  // edits that this run allows
   QPushButton *prove_ = nullptr, *add_ = nullptr, *clear_ = nullptr, *kind_button_ = nullptr;
-  prof::GroupKind kind_ = prof::GroupKind::Cause;  // of the parts
+  std::optional<prof::GroupKind> kind_ = prof::GroupKind::Cause;  // of the parts; nullopt: all kinds
   ProvedPredictions proved_ = ProvedPredictions({}, {});
   TableModel help_model_, parts_model_;
   TableSorter help_sorter_, parts_sorter_;

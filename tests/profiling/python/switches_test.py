@@ -215,7 +215,7 @@ class Proofs(unittest.TestCase):
         for arguments, status, sentence in (
             (("--switch", "faster", "--", "true"), 1, '"faster" is no switch'),
             (("--switch", "tf32", "--", "true"), 1, "No edit says what tf32 does"),
-            (("--", "python3", "train.py"), 2, "name the switches"),
+            (("--", "python3", "-c", "raise SystemExit(3)"), 1, "ended with status 3"),
             (("--switch", "pinned", "--", "python3", "-c", "raise SystemExit(3)"), 1, "ended with status 3"),
         ):
             with self.subTest(sentence):
@@ -235,6 +235,10 @@ class Proofs(unittest.TestCase):
         self.assertGreater(proof["before"]["us"], 30_000)
         self.assertLess(proof["predicted"]["us"], 0.7 * proof["before"]["us"])
         self.assertLess(proof["measured"]["us"], 0.9 * proof["before"]["us"])
+        found = self.prove("--rounds", "1", "--json", "--", *program)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertEqual(json.loads(found.stdout)["changes"], "workers", "pinned and non-blocking have no copies here")
+        self.assertIn("predicted to help: workers", found.stderr)
         refused = self.prove("--switch", "pinned", "--edits", "backward gone", "--rounds", "1", "--", program[0], "-c", "import torch; x = torch.optim.SGD([torch.ones(1)], lr=1)\nfor i in range(9): x.step()")
         self.assertIn("has nothing that pinned changes", refused.stderr)
 

@@ -204,10 +204,10 @@ TEST(PredictedSavings, AreMadeFromTheEditsOfTheAdvice) {
   EXPECT_THAT(saving_text(*waits, 0), testing::AllOf(testing::StartsWith("a step takes "), testing::EndsWith(" µs less")));
   EXPECT_EQ(saving_text(Insight{.rule = "memory grows"}, 100), "");
   EXPECT_EQ(saving_text(Insight{.change = {{"exec.fusion", "pointwise"}}, .predicted_us = 80}, 100), "a step takes 20.0 µs less (20 %)");
-  EXPECT_EQ(predictions_note({Insight{.rule = "memory grows"}}).text(), "") << "nothing is predicted";
-  const PredictionsNote note = predictions_note(found);
-  EXPECT_THAT(note.sentence, HasSubstr("Such predictions "));
-  EXPECT_THAT(note.more, HasSubstr("no sync: "));
+  EXPECT_EQ(predictions_note({Insight{.rule = "memory grows"}}).checked, "") << "nothing is predicted";
+  EXPECT_EQ(checked_text(Insight{.rule = "memory grows"}, proved_predictions()), "");
+  EXPECT_THAT(checked_text(*waits, proved_predictions()), HasSubstr("Such predictions "));
+  EXPECT_THAT(predictions_note(found).checked, testing::AllOf(HasSubstr("uch predictions "), HasSubstr("no sync: ")));
 }
 
 TEST(Proof, AProofThatIsNoChoiceIsRefusedBeforeItTrains) {

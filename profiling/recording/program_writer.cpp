@@ -15,6 +15,7 @@
 #include "profiling/analysis/steps_of_run.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/driver_version.h"
 #include "profiling/base/file_identity.h"
 #include "profiling/base/process.h"
 #include "profiling/base/text.h"
@@ -121,7 +122,7 @@ void ProgramWriter::take_status(ProgramStatus&& status) {
   status_ = std::move(status);
   if (status_.device.empty() || !summary_.device.empty()) return;
   summary_.device = status_.device;
-  summary_.machine = nlohmann::json{{"gpu", status_.device}, {"driver", status_.driver}, {"compute", status_.compute}}.dump();
+  summary_.machine = nlohmann::json{{"gpu", status_.device}, {"driver", driver_version(status_.driver)}, {"compute", status_.compute}}.dump();
   writer_->set_summary(summary_);
 }
 

@@ -67,14 +67,36 @@ double change_of_pace(const ProofRound& round) { return std::abs(std::log(round.
 nlohmann::ordered_json json_of(const Interval& us) { return {{"us", us.value}, {"half_width", us.half_width}}; }
 Interval interval_of(const JsonInput& in) { return {in.at("us").number(std::nan("")), in.at("half_width").number(0)}; }
 
+struct VersionName {
+  const char *key, *name;
+  std::string ProofVersions::*version;
+};
+constexpr VersionName kVersions[] = {{"warpsight", "Warpsight", &ProofVersions::warpsight},
+                                     {"driver", "driver", &ProofVersions::driver},
+                                     {"cuda", "CUDA", &ProofVersions::cuda},
+                                     {"torch", "PyTorch", &ProofVersions::torch}};
+
+nlohmann::ordered_json json_of(const ProofVersions& versions) {
+  auto json = nlohmann::ordered_json::object();
+  for (const VersionName& one : kVersions)
+    if (const std::string& version = versions.*one.version; !version.empty()) json[one.key] = version;
+  return json;
+}
+ProofVersions versions_of(const JsonInput& in) {
+  ProofVersions versions;
+  for (const VersionName& one : kVersions) versions.*one.version = in.at(one.key).text();
+  return versions;
+}
+
 nlohmann::ordered_json json_of(const Proof& proof) {
-  return {{"version", kJsonVersion}, {"created", proof.created}, {"device", proof.device}, {"name", proof.name}, {"edits", proof.edits}, {"changes", proof.changes}, {"before", json_of(proof.before_us)},
+  return {{"version", kJsonVersion}, {"created", proof.created}, {"device", proof.device}, {"versions", json_of(proof.versions)}, {"name", proof.name}, {"edits", proof.edits}, {"changes", proof.changes}, {"before", json_of(proof.before_us)},
           {"predicted", json_of(proof.predicted_us)}, {"measured", json_of(proof.after_us)}, {"error", proof.error()}, {"rounds", proof.rounds}, {"left_out", proof.left_out}};
 }
 
 Proof proof_of(const JsonInput& in) {
   Proof proof;
   proof.created = in.at("created").text(), proof.device = in.at("device").text(), proof.name = in.at("name").text();
+  proof.versions = versions_of(in.at("versions"));  // checks of older versions have none
   proof.edits = in.at("edits").text(), proof.changes = in.at("changes").text();
   proof.before_us = interval_of(in.required("before")), proof.predicted_us = interval_of(in.required("predicted")), proof.after_us = interval_of(in.required("measured"));
   proof.rounds = static_cast<int>(in.at("rounds").whole(0, 0, 1000)), proof.left_out = static_cast<int>(in.at("left_out").whole(0, 0, 1000));
@@ -82,6 +104,24 @@ Proof proof_of(const JsonInput& in) {
 }
 
 }  // namespace
+
+ProofVersions versions_of(const prof::RunSummary& run) {
+  const nlohmann::json machine = parse_json_or_null(run.machine);
+  const auto said = [&](const char* key) {
+    const auto at = machine.find(key);
+    return at != machine.end() && at->is_string() ? at->get<std::string>() : std::string();
+  };
+  ProofVersions versions{version(), said("driver"), said("runtime"), run.said("program_torch")};
+  if (const std::string cuda = run.said("program_torch_cuda"); !cuda.empty()) versions.cuda = cuda == "no" ? "" : cuda;
+  return versions;
+}
+
+std::string versions_text(const ProofVersions& versions) {
+  std::string text;
+  for (const VersionName& one : kVersions)
+    if (const std::string& version = versions.*one.version; !version.empty()) text += (text.empty() ? "" : ", ") + std::string(one.name) + " " + version;
+  return text;
+}
 
 ChosenEdits choices_of(const RunSpec& before, const std::vector<prof::Edit>& edits, bool cuda) {
   ChosenEdits chosen{before, {}, {}};
@@ -150,6 +190,7 @@ Proof prove_in_turn(const std::string& edits, int rounds, const Recorded& before
     all.push_back({earlier, later, prof::step_causes(changed).step_us});
     earlier = later;
     proof.device = changed.summary.device.empty() ? "CPU" : changed.summary.device;
+    proof.versions = versions_of(changed.summary);
   }
   std::vector<ProofRound> counted = at_one_pace(all, wanted);
   std::ranges::stable_sort(counted, {}, error_of);
@@ -189,7 +230,8 @@ std::string to_text(const Proof& proof) {
   const auto row = [](const char* name, const Interval& us) { return formatted("{:<11} {} ± {} µs per step\n", name, fixed(us.value, 2), fixed(us.half_width, 2)); };
   return row("before", proof.before_us) + row("predicted", proof.predicted_us) + row("measured", proof.after_us) +
          formatted("{:<11} {} % of the measured time\n{:<11} {}\n{:<11} {}, {} rounds in turn{}\n", "error", signed_fixed(100 * proof.error(), 1), "choices", proof.changes, "device", proof.device, proof.rounds,
-                   proof.left_out > 0 ? formatted("; {} left out, as the machine changed its pace", proof.left_out) : "");
+                   proof.left_out > 0 ? formatted("; {} left out, as the machine changed its pace", proof.left_out) : "") +
+         formatted("{:<11} {}\n", "versions", versions_text(proof.versions));
 }
 
 std::string to_json(const Proof& proof) { return json_of(proof).dump(2, ' ', false, nlohmann::json::error_handler_t::replace); }

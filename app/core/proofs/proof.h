@@ -27,9 +27,17 @@ ChosenEdits choices_of(const RunSpec& before, const std::vector<prof::Edit>& edi
 // The edits that lead from one choice to the other; nullopt if an edit cannot say it.
 std::optional<std::string> edits_between(const RunSpec& before, const RunSpec& after);
 
+// What was used: "0.1", "580.159", "13.0", "2.9.0". An empty version is not known, or there is none.
+struct ProofVersions {
+  std::string warpsight, driver, cuda, torch;
+};
+ProofVersions versions_of(const prof::RunSummary& run);
+std::string versions_text(const ProofVersions& versions);  // "Warpsight 0.1, driver 580.159, CUDA 13.0, PyTorch 2.9.0"; empty if none is known
+
 // Its figures come from the round whose error is in the middle: both sides met the same pace of the machine there.
 struct Proof {
   std::string created, device, name, edits, changes;
+  ProofVersions versions;
   Interval before_us, predicted_us, after_us;
   int rounds = 0, left_out = 0;  // left out: rounds in which the machine changed its pace
   double error() const { return (predicted_us.value - after_us.value) / after_us.value; }  // signed, as a share

@@ -21,6 +21,12 @@ namespace {
 
 constexpr double kBand = 0.10;
 
+// "NVIDIA H200, Warpsight 0.1, driver 580.159, CUDA 13.0"; checks of older versions of the program do not keep versions.
+std::string used_text(const Proof& proof) {
+  const std::string versions = versions_text(proof.versions);
+  return proof.device + (versions.empty() ? "" : ", " + versions);
+}
+
 Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& proved) {
   Table table;
   using Kind = Table::Kind;
@@ -35,7 +41,7 @@ Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& pr
     if (now != kind) table.rows.push_back({{Table::Cell(proved.checked_text(now))}, Table::Row::Part::Heading});
     kind = now;
     Table::Cell edits(proof.edits);
-    edits.tip = proof.edits + "\n" + proof.changes;
+    edits.tip = proof.edits + "\n" + proof.changes + "\n" + used_text(proof);
     table.rows.push_back({{edits, proof.name, proof.predicted_us.value, proof.after_us.value, proof.error()}});
   }
   return table;
@@ -169,7 +175,7 @@ QString ChecksPanel::proofAt(QPointF at) const {
   if (!best) return {};
   return tr("%1: %2. Before %3, predicted %4, measured %5: %6 % off. %7.")
       .arg(text(best->name), text(best->edits), step_time_text(best->before_us.value), step_time_text(best->predicted_us.value), step_time_text(best->after_us.value),
-           fixed_text(100 * best->error(), 1), text(best->device));
+           fixed_text(100 * best->error(), 1), text(used_text(*best)));
 }
 
 bool ChecksPanel::eventFilter(QObject* watched, QEvent* event) {

@@ -1,24 +1,13 @@
 // Finds the GPU. On a machine without a usable GPU it gives a sentence and never crashes.
-#include <cctype>
-#include <fstream>
-
 #include "engine/cuda/runtime/check.h"
 #include "engine/cuda/executor/cuda_executor.h"
 #include "engine/cuda/executor/device_reasons.h"
 #include "engine/cuda/kernels/kernels.h"
 #include "engine/cuda/kernels/machine_code.h"
+#include "profiling/base/driver_version.h"
 
 namespace ws::cuda {
 namespace {
-
-// Returns "580.159.04" if the kernel module reports it, else the CUDA version that the driver supports.
-std::string driver_text(int speaks) {
-  std::ifstream file("/proc/driver/nvidia/version");
-  for (std::string word; file >> word;)
-    if (word.size() > 4 && std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos)
-      return word;
-  return speaks ? "CUDA " + version_text(speaks) : "";
-}
 
 void fill_limits(DeviceInfo& info, const cudaDeviceProp& prop) {
   info.multiprocessors = prop.multiProcessorCount;
@@ -41,7 +30,7 @@ DeviceInfo query_device() {
   const cudaError_t code = cudaGetDeviceCount(&devices);
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
-  info.driver = driver_text(driver);
+  info.driver = driver_version(driver ? version_text(driver) : "");
   if (runtime) info.runtime = version_text(runtime);
   if (code != cudaSuccess || devices == 0) {
     cudaGetLastError();

@@ -232,6 +232,7 @@ class Proofs(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         proof = json.loads(done.stdout)
         self.assertEqual((proof["edits"], proof["changes"]), ("loader ready", "workers=4"))
+        self.assertIn("torch", proof["versions"])
         self.assertGreater(proof["before"]["us"], 30_000)
         self.assertLess(proof["predicted"]["us"], 0.7 * proof["before"]["us"])
         self.assertLess(proof["measured"]["us"], 0.9 * proof["before"]["us"])

@@ -14,6 +14,7 @@
 #include "app/core/insights/predicted_savings.h"
 #include "app/core/insights/run_insights.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/version.h"
 #include "tests/profiling/causes/made_program.h"
 
 namespace ws::app {
@@ -122,9 +123,11 @@ TEST(Proof, KeptProofsAreReadAgain) {
   proof.name = "a", proof.edits = "no sync", proof.before_us = {100, 1}, proof.predicted_us = {52, 1}, proof.after_us = {50, 1}, proof.rounds = 3;
   keep(proof, file);
   std::ofstream(file, std::ios::app) << "damaged {\n{\"edits\": 3}\n";
-  proof.predicted_us.value = 40;
+  proof.predicted_us.value = 40, proof.versions = {.warpsight = "0.1", .driver = "580.159", .cuda = {}, .torch = {}};
   keep(proof, file);
   const std::vector<Proof> kept = kept_proofs(file);
+  EXPECT_EQ(versions_text(kept.at(1).versions), "Warpsight 0.1, driver 580.159");
+  EXPECT_EQ(versions_text(kept.at(0).versions), "") << "as older versions wrote it";
   std::filesystem::remove(file);
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept[0].edits, "no sync");
@@ -134,6 +137,18 @@ TEST(Proof, KeptProofsAreReadAgain) {
   EXPECT_NEAR(errors.worst, 0.2, 1e-9);
   EXPECT_EQ(errors_text(errors), "typically 12.0 % off, 1 of 2 within 10 %, worst 20.0 %");
   EXPECT_EQ(errors_text({}), "");
+}
+
+TEST(Proof, VersionsAreThoseOfTheRecording) {
+  prof::RunSummary run;
+  const std::string warpsight = std::string("Warpsight ") + version();
+  EXPECT_EQ(versions_text(versions_of(run)), warpsight) << "a machine without a GPU";
+  run.machine = R"({"gpu": null, "driver": null, "runtime": null})";
+  EXPECT_EQ(versions_text(versions_of(run)), warpsight);
+  run.machine = R"({"driver": "580.159", "runtime": "13.0"})";
+  EXPECT_EQ(versions_text(versions_of(run)), warpsight + ", driver 580.159, CUDA 13.0");
+  run.extra["program_torch"] = "2.9.0", run.extra["program_torch_cuda"] = "12.8";
+  EXPECT_EQ(versions_text(versions_of(run)), warpsight + ", driver 580.159, CUDA 12.8, PyTorch 2.9.0");
 }
 
 Proof made_proof(const std::string& edits, double predicted, double measured, const std::string& device = "CPU") {

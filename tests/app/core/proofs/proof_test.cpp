@@ -139,7 +139,7 @@ TEST(Proof, KeptProofsAreReadAgain) {
   EXPECT_EQ(errors_text({}), "");
 }
 
-TEST(Proof, VersionsAreThoseOfTheRecording) {
+TEST(Proof, VersionsComeFromTheRecording) {
   prof::RunSummary run;
   const std::string warpsight = std::string("Warpsight ") + version();
   EXPECT_EQ(versions_text(versions_of(run)), warpsight) << "a machine without a GPU";

@@ -109,10 +109,7 @@ app::GateResult result_of(const GateArguments& a, const Side& first, const Side&
     result.unit = is_spec(first) ? "µs per step" : !a.figure.empty() ? a.unit : "s";
   }
   result.name_a = name_of(first), result.name_b = name_of(second);
-  const GateVerdict verdict = result.state.verdict;
-  const bool differs = verdict == GateVerdict::Slower || verdict == GateVerdict::Faster;
-  if (a.why && result.failure.empty() && (differs || are_run_files(first))) result.reasons = reasons_of(first, second);
-  if (!differs) result.reasons = {.only_a = result.reasons.only_a, .only_b = result.reasons.only_b};  // different work is said, too
+  if (a.why) app::explain(result, [&] { return reasons_of(first, second); });
   return result;
 }
 
@@ -159,7 +156,7 @@ Run add_gate(CLI::App& program) {
   command.add_option("--pairs", arguments->pairs, "most pairs to run")->type_name("N")->check(CLI::Range(9, 10'000))->capture_default_str();
   command.add_option("--timeout", arguments->timeout_s, "most seconds for one run of a program")->type_name("S")->check(CLI::Range(0.1, 1e6))->capture_default_str();
   command.add_option("--markdown", arguments->markdown, "write a table for a pull request to this file")->type_name("FILE");
-  command.add_flag("--why,!--no-why", arguments->why, "if one is faster, record a run of each and say what carries the difference (default)");
+  command.add_flag("--why,!--no-why", arguments->why, "record a run of each: what carries the difference, and whether their kernels differ (default)");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       wrapped("Both run in pairs, in an order drawn by lot. Pairs are left out while other programs use a quarter of the processors. "

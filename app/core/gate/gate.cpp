@@ -53,9 +53,9 @@ std::string left_out_text(const GateState& state) {
   return text.empty() ? text : "left out: " + text;
 }
 
-std::string names_text(const std::vector<std::string>& names) {
+std::string names_text(const std::vector<std::string>& names, const char* between = ", ") {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  for (const std::string& name : names) text += (text.empty() ? "" : between) + name;
   return text;
 }
 
@@ -161,6 +161,8 @@ std::string to_markdown(const GateResult& result) {
   row("B", result.median_b, result.name_b);
   text += "| change | " + change_text(state.change) + " | " + interval_text(state) + " |\n";
   for (const GateReason& one : result.reasons.rows) text += "| " + one.kind + " `" + one.name + "` | " + significant(one.a_us) + " → " + significant(one.b_us) + " µs | a step |\n";
+  for (const auto& [side, names] : {std::pair{"A", &result.reasons.only_a}, {"B", &result.reasons.only_b}})
+    if (!names->empty()) text += std::string("| only in ") + side + " | | `" + names_text(*names, "`, `") + "` |\n";
   text += "\n" + std::to_string(state.used) + " of " + std::to_string(state.pairs) + " pairs; limit " + percent(result.limit, 1) + "; false alarms in at most 1 % of gates.";
   for (const std::string& more : {left_out_text(state), modes_text(state)})
     if (!more.empty()) text += " " + more + ".";

@@ -48,6 +48,9 @@ struct GateResult {
   std::string failure;  // a program failed; there is no verdict
 };
 
+// Fills the reasons: what carries a difference, and for each verdict which kernels only one side has. `recorded` records both.
+void explain(GateResult& result, const std::function<GateReasons()>& recorded);
+
 using Measure = std::function<GateMeasurement(bool second)>;  // runs A, or B if `second`
 using Watch = std::function<void(const GateState&)>;          // after each pair
 using Seconds = std::function<double()>;                      // a clock

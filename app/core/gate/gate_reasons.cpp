@@ -52,4 +52,11 @@ GateReasons reasons_of(const prof::RunData& a, const prof::RunData& b) {
   return reasons;
 }
 
+void explain(GateResult& result, const std::function<GateReasons()>& recorded) {
+  if (!result.failure.empty()) return;
+  result.reasons = recorded();
+  const GateVerdict verdict = result.state.verdict;
+  if (verdict != GateVerdict::Slower && verdict != GateVerdict::Faster) result.reasons.rows.clear(), result.reasons.missing.clear();
+}
+
 }  // namespace ws::app

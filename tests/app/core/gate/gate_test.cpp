@@ -105,6 +105,26 @@ TEST(GateReasonsOf, NameWhatIsSlowerAndWhatOnlyOneOfThemRuns) {
   EXPECT_THAT(to_text(result), HasSubstr("kernel_extra"));
 }
 
+// What carries a difference is only for a difference; different work is for each verdict.
+TEST(GateReasonsOf, DifferentWorkIsReportedForEachVerdict) {
+  for (const GateVerdict verdict : {GateVerdict::CannotTell, GateVerdict::NoDifference, GateVerdict::Slower, GateVerdict::Faster}) {
+    GateResult result;
+    result.state.verdict = verdict;
+    explain(result, [] { return GateReasons{{{"module", "fc1", 10, 20}}, {"old_kernel"}, {"new_kernel", "extra"}, "unknown"}; });
+    const bool differs = verdict == GateVerdict::Slower || verdict == GateVerdict::Faster;
+    const auto json = nlohmann::json::parse(to_json(result));
+    EXPECT_EQ(json["carried_by"].size(), differs ? 1u : 0u);
+    EXPECT_EQ(json["only_in_b"], (std::vector<std::string>{"new_kernel", "extra"}));
+    EXPECT_THAT(to_text(result), testing::AllOf(HasSubstr("only in A  old_kernel"), HasSubstr("only in B  new_kernel, extra")));
+    EXPECT_THAT(to_markdown(result), testing::AllOf(HasSubstr("| only in A | | `old_kernel` |\n"), HasSubstr("| only in B | | `new_kernel`, `extra` |\n")));
+    EXPECT_EQ(to_text(result).find("carried by") != std::string::npos, differs);
+  }
+  GateResult failed;
+  failed.failure = "A: it ended with status 1.";
+  explain(failed, [] { return GateReasons{.only_a = {"kernel"}}; });
+  EXPECT_TRUE(failed.reasons.only_a.empty());
+}
+
 TEST(GateText, JsonAndMarkdownHaveTheVerdict) {
   MadePrograms made{.change = 0.05};
   GateResult result = made.gate();

@@ -95,6 +95,11 @@ class Spawn {
     posix_spawnattr_setsigmask(&attributes, &blocked);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   }
+  void group() {
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);  // only the terminal's own group may read there
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  }
   // In its own session, without a terminal. It keeps no files of a program that becomes a job, and none of its signal handlers.
   void detach() {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -112,7 +117,7 @@ class Spawn {
 
 }  // namespace
 
-Process::Process(const std::vector<std::string>& command, Output output, const Environment& more, const ProcessPlace& place) {
+Process::Process(const std::vector<std::string>& command, Output output, const Environment& more, const ProcessPlace& place) : group_(place.group) {
   if (std::error_code none; !place.folder.empty() && !std::filesystem::is_directory(place.folder, none))
     throw Failure(command[0] + " cannot be started: there is no folder " + place.folder + ".");
   std::vector<std::string> words = command, settings;
@@ -136,6 +141,7 @@ Process::Process(const std::vector<std::string>& command, Output output, const E
     posix_spawn_file_actions_adddup2(&spawn.actions, STDOUT_FILENO, STDERR_FILENO);
   }
   if (place.detached) spawn.detach();
+  if (place.group) spawn.group();
   if (!place.folder.empty()) posix_spawn_file_actions_addchdir_np(&spawn.actions, place.folder.c_str());
   const int error =
       posix_spawnp(&child_, words[0].c_str(), &spawn.actions, &spawn.attributes, pointers(words).data(), pointers(settings).data());
@@ -189,7 +195,7 @@ int Process::wait() {
 }
 
 void Process::signal(int number) {
-  if (!status_) kill(child_, number);
+  if (!status_) kill(group_ ? -child_ : child_, number);
 }
 
 CommandOutput output_of(const std::vector<std::string>& command, int silent_ms, Process::Output output, const Process::Environment& more) {

@@ -14,6 +14,7 @@ struct ProcessPlace {
   std::string folder;  // it starts there; empty: in ours
   std::string output;  // file to which it adds what it prints; empty: as Output says
   bool detached = false;  // in a session of its own: it goes on when our terminal closes
+  bool group = false;     // in a process group of its own, without our input: signal() reaches all that it started, Ctrl+C none of it
 };
 
 class Process {
@@ -46,6 +47,7 @@ class Process {
 
  private:
   pid_t child_ = 0;
+  bool group_ = false;
   int in_ = -1, out_ = -1, errors_ = -1;
   std::optional<int> status_;
   int ended_by_ = 0;

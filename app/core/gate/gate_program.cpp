@@ -46,9 +46,9 @@ double children_ticks() {
   return 100 * (seconds(use.ru_utime) + seconds(use.ru_stime));  // Linux counts 100 ticks a second
 }
 
-std::atomic<pid_t> g_program{0};  // what runs now; 0: nothing
+std::atomic<pid_t> g_program{0};  // the process group that runs now; 0: none
 
-// A signal that ends us ends the program that we run, too.
+// A signal that ends us ends the program that we run, and what it started, too.
 class EndTogether {
  public:
   explicit EndTogether(pid_t program) {
@@ -65,7 +65,7 @@ class EndTogether {
  private:
   static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
   static void end(int number) {
-    if (const pid_t program = g_program; program > 0) kill(program, SIGTERM);
+    if (const pid_t program = g_program; program > 0) kill(-program, SIGTERM);
     std::signal(number, SIG_DFL);
     std::raise(number);
   }
@@ -111,7 +111,7 @@ GateMeasurement run_program(const GateProgram& program) {
   const ProcessorTime before = processor_time();
   const double own_before = children_ticks(), begin = prof::steady_seconds();
   std::string output;
-  Process process(program.command, Process::Output::CapturedWithErrors);
+  Process process(program.command, Process::Output::CapturedWithErrors, {}, {.group = true});
   const EndTogether together(process.id());
   if (!ran_to_its_end(process, program.timeout_s, output)) {
     result.failure = "it did not end within " + duration_text(program.timeout_s) + ".";

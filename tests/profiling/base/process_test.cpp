@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <thread>
 
 #include "profiling/base/failure.h"
 
@@ -40,6 +41,17 @@ TEST(Process, EndsByASignal) {
   EXPECT_EQ(sleeper.wait(), 128 + SIGTERM);
   EXPECT_EQ(sleeper.ended_by(), SIGTERM);
   sleeper.signal(SIGTERM);  // its number may be another's by now
+}
+
+TEST(Process, AGroupEndsAsAWhole) {
+  Process shell({"sh", "-c", "sleep 77 & echo $!; wait"}, Process::Output::Captured, {}, {.group = true});
+  std::string line;
+  while (!line.ends_with("\n")) line += shell.output(1000).value();
+  const int64_t sleeper = std::stoll(line);
+  EXPECT_TRUE(is_alive(sleeper));
+  shell.signal(SIGKILL);
+  EXPECT_EQ(shell.wait(), 128 + SIGKILL);
+  while (is_alive(sleeper)) std::this_thread::yield();
 }
 
 TEST(Process, ReportsWhyItCannotBeStarted) {

@@ -158,12 +158,25 @@ TEST(GateRuns, AMachineThatIsAlwaysBusyGivesNoVerdictSoon) {
   EXPECT_THAT(to_text(result), testing::AllOf(HasSubstr("cannot tell"), HasSubstr("20 with a busy machine"), HasSubstr("other programs used the processors in all pairs")));
 }
 
+// A shell that waits for a program of its own, whose number is in the file.
+GateProgram never_ending(const std::filesystem::path& file, double timeout_s = 600) {
+  // Renamed, so that the number is whole when the file is there.
+  return {{"sh", "-c", "sleep 77 & echo $! > " + file.string() + ".new; mv " + file.string() + ".new " + file.string() + "; wait"}, timeout_s, {}};
+}
+
+TEST(GateProgram, ThatNeverEndsLeavesNothing) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("gate-left-" + std::to_string(getpid()));
+  EXPECT_THAT(run_program(never_ending(file, 1)).failure, HasSubstr("did not end within"));
+  const int64_t program = number_in(file);
+  while (is_alive(program)) std::this_thread::yield();
+  std::filesystem::remove(file);
+}
+
 TEST(GateProgram, EndsWithAGateThatIsEnded) {
   const std::filesystem::path file = std::filesystem::temp_directory_path() / ("gate-" + std::to_string(getpid()));
   const pid_t gate = fork();
   if (gate == 0) {
-    // Renamed, so that the number is whole when the file is there.
-    run_program({{"sh", "-c", "echo $$ > " + file.string() + ".new; mv " + file.string() + ".new " + file.string() + "; while :; do sleep 1; done"}});
+    run_program(never_ending(file));
     _exit(0);
   }
   const int64_t program = number_in(file);

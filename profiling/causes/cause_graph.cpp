@@ -458,7 +458,7 @@ class Builder {
   void warn() {
     if (clock_errors_ > 0) graph_.warnings.push_back(std::to_string(clock_errors_) + " spans begin before their cause, because clocks disagree. Their causes are left out.");
     if (broken_ > 0) graph_.warnings.push_back(std::to_string(broken_) + " circles of causes were broken, because clocks disagree.");
-    if (trace_.losses.dropped_records > 0) graph_.warnings.push_back(std::to_string(trace_.losses.dropped_records) + " records were lost while recording, so some causes are missing.");
+    if (const uint64_t lost = lost_count(trace_); lost > 0) graph_.warnings.push_back(std::to_string(lost) + " records were lost while recording, so some causes are missing.");
   }
 
   static constexpr int64_t kWakeUp = 2000;  // ns from the end of the GPU's work to the return of the call that waits
@@ -480,6 +480,13 @@ class Builder {
 };
 
 }  // namespace
+
+uint64_t lost_count(const Trace& trace) { return trace.losses.dropped_records + trace.losses.invalid_records; }
+
+double lost_share(const Trace& trace) {
+  const auto lost = static_cast<double>(lost_count(trace));
+  return lost > 0 ? lost / (lost + static_cast<double>(trace.span_count())) : 0;
+}
 
 CauseGraph cause_graph(const Trace& trace, TimeRange window, int64_t usual_gap_ns) { return Builder(trace, window, usual_gap_ns).build(); }
 

@@ -82,6 +82,8 @@ struct CauseGraph {
 // Takes the spans in memory that begin in the window, of all ranks. Its time and memory grow with their number.
 // usual_gap_ns: between two kernels of a stream, where the trace has none that was queued.
 constexpr int64_t kUsualGap = 1000;
+uint64_t lost_count(const Trace& trace);  // records that were lost while recording, or damaged
+double lost_share(const Trace& trace);   // of all records
 CauseGraph cause_graph(const Trace& trace, TimeRange window, int64_t usual_gap_ns = kUsualGap);
 
 }  // namespace ws::prof

@@ -203,8 +203,7 @@ class Prediction {
     const double pieces = mean_with_interval(rate_.ratios(times)).half_width / base_;
     const double launches = per_step(static_cast<double>(not_known.ns));
     if (launches > kMentioned * causes_.step_us.value * ratio) all.warnings.push_back(unknown_text(not_known, launches));
-    const auto lost = static_cast<double>(trace_.losses.dropped_records), kept = static_cast<double>(trace_.span_count());
-    const double unknown = lost > 0 ? lost / (lost + kept) : 0;
+    const double unknown = lost_share(trace_);
     const auto share = [&](double of_step) {
       return Interval{causes_.step_us.value * of_step,
                       std::hypot(std::hypot(causes_.step_us.half_width * of_step, causes_.step_us.value * pieces, causes_.step_us.value * unknown), launches)};

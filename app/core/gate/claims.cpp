@@ -15,6 +15,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
 #include "profiling/base/version.h"
+#include "profiling/causes/cause_graph.h"
 #include "profiling/causes/what_if.h"
 
 namespace ws::app {
@@ -30,6 +31,7 @@ struct Figure {
   double value = kUnknown, noise = 0;  // noise: half of the 95 % interval; NaN: not known; 0: exact
   Unit unit = Unit::None;
   std::string place{}, missing{};  // missing: why there is no value
+  double lost = 0;                 // lost records may change the value by so much
 };
 
 struct UnitName {
@@ -64,9 +66,10 @@ std::string value_text(double value, Unit unit) {
 }
 
 std::string figure_text(const Figure& figure) {
-  const std::string value = value_text(figure.value, figure.unit);
-  if (!std::isfinite(figure.value) || figure.noise == 0) return value;
-  return std::isnan(figure.noise) ? value + " (no interval)" : value + " ± " + value_text(figure.noise, figure.unit);
+  std::string value = value_text(figure.value, figure.unit);
+  if (!std::isfinite(figure.value)) return value;
+  if (const double width = (std::isnan(figure.noise) ? 0 : figure.noise) + figure.lost; width > 0) value += " ± " + value_text(width, figure.unit);
+  return std::isnan(figure.noise) ? value + " (no interval)" : value;
 }
 
 struct NamedMeasure {
@@ -149,15 +152,39 @@ struct ClaimChecker::Figures {
   Figure measured(const NamedMeasure& known) const {
     const MeasureValue& value = measure(measures, known.kind);
     const double factor = factor_of(value.unit);
-    Figure figure{value.value.value * factor, value.value.half_width * factor, unit_of(value.unit), known.of.empty() ? place : std::string(known.of), {}};
+    Figure figure{value.value.value * factor, value.value.half_width * factor, unit_of(value.unit), known.of.empty() ? place : std::string(known.of)};
+    figure.lost = lost_in(known.kind, figure.value);
     if (std::isnan(figure.value)) figure.missing = "the run does not have its " + std::string(known.name);
     return figure;
   }
 
+  // Times of whole steps and losses are measured without records. Each lost record may be one more of what is counted; of sums and
+  // shares the same share is not known.
+  double lost_in(MeasureKind kind, double value) const {
+    switch (kind) {
+      case MeasureKind::Kernels:
+      case MeasureKind::Allocations:
+      case MeasureKind::DriverAllocations:
+        return lost_per_step;
+      case MeasureKind::Busy:
+      case MeasureKind::HiddenCopies:
+        return lost_share;
+      case MeasureKind::RankWait:
+      case MeasureKind::ExposedTransfer:
+        return lost_us();
+      case MeasureKind::PeakMemory:
+        return lost_share * value;
+      default:
+        return 0;
+    }
+  }
+  double lost_us() const { return lost_share > 0 ? lost_share * compared.sample.mean_step_us() : 0; }
+
   Figure named(std::string_view name) const {
     for (const NamedMeasure& known : kMeasures)
       if (known.name == name) return measured(known);
-    if (name == "steps") return {static_cast<double>(compared.steps), 0, Unit::None, "the whole run", compared.steps > 0 ? "" : "the run has no steps"};
+    if (name == "steps")
+      return {static_cast<double>(compared.steps), 0, Unit::None, "the whole run", compared.steps > 0 ? "" : "the run has no steps", run.summary.said("steps_from").empty() ? 0 : lost_records};
     if (name == "allocations") return counted(allocations.program);
     if (name == "driver allocations") return counted(allocations.driver);
     if (name == "loss") return {run.summary.train_loss, 0, Unit::None, "last step", std::isnan(run.summary.train_loss) ? "the run has no loss" : ""};
@@ -167,7 +194,7 @@ struct ClaimChecker::Figures {
   // The same count as in `stats`.
   Figure counted(uint64_t count) const {
     const bool known = !run.trace.memory().empty();
-    return {known ? static_cast<double>(count) : kUnknown, 0, Unit::None, "the whole trace", known ? "" : "the run has no allocations"};
+    return {known ? static_cast<double>(count) : kUnknown, 0, Unit::None, "the whole trace", known ? "" : "the run has no allocations", lost_records};
   }
 
   // Ops, modules and lines by name; kernels by a pattern of their names.
@@ -188,7 +215,8 @@ struct ClaimChecker::Figures {
   Figure of_use(const std::string& name, Unit unit, double prof::WorkUse::*value) const {
     const auto use = use_of(name);
     if (!use) return {kUnknown, 0, unit, place, "no op, module, line or kernel is called " + name};
-    return {(*use).*value, unit == Unit::Time ? kUnknown : 0, unit, place, {}};
+    const bool time = unit == Unit::Time;
+    return {(*use).*value, time ? kUnknown : 0, unit, place, {}, time ? lost_us() : lost_per_step};
   }
 
   // A part of the split of the median step, as `stats` shows it. It is there in each run, though it may be 0.
@@ -203,9 +231,9 @@ struct ClaimChecker::Figures {
     for (const prof::BreakdownPart& part : prof::parts_of(parts))
       if (prof::matches(name, prof::part_name(part.id))) ns += part.ns, known = true;
     known |= prof::matches(name, prof::part_name({prof::Meaning::Communication, prof::PartKind::RankWait}));
-    if (known) return {static_cast<double>(ns) / static_cast<double>(parts.wall()), ns > 0 ? kUnknown : 0, Unit::Share, place, {}};
+    if (known) return {static_cast<double>(ns) / static_cast<double>(parts.wall()), ns > 0 ? kUnknown : 0, Unit::Share, place, {}, lost_share};
     Figure time = of_use(name, Unit::Time, &prof::WorkUse::us);
-    time.value /= compared.sample.mean_step_us(), time.unit = Unit::Share;
+    time.value /= compared.sample.mean_step_us(), time.unit = Unit::Share, time.lost = lost_share;
     return time;
   }
 
@@ -229,7 +257,7 @@ struct ClaimChecker::Figures {
     for (const prof::HelpRow& row : all.rows)
       if (prof::matches(name, row.name) && !found) sum = gain ? row.gain_us : row.path_us / length, found = true;
     if (!found && !use_of(name) && std::isnan(share(name).value)) return {kUnknown, 0, gain ? Unit::Time : Unit::Share, where, "nothing is called " + name};
-    return {sum, kUnknown, gain ? Unit::Time : Unit::Share, where, {}};
+    return {sum, kUnknown, gain ? Unit::Time : Unit::Share, where, {}, gain ? lost_us() : lost_share};
   }
 
   Figure predicted(const std::string& edits) {
@@ -249,6 +277,8 @@ struct ClaimChecker::Figures {
   const ComparedRun compared;
   const Measures measures;
   const prof::AllocationCounts allocations = prof::count_allocations(run.trace);
+  const double lost_records = static_cast<double>(prof::lost_count(run.trace)), lost_share = prof::lost_share(run.trace);
+  const double lost_per_step = lost_records / std::max(1.0, static_cast<double>(compared.sample.parts.steps));
   std::string place;
   std::optional<prof::StepCauses> causes;
   std::optional<prof::WhatIf> plain;
@@ -315,7 +345,7 @@ class ClaimParser {
       if (sign == 0) return left;
       const Figure right = product();
       if (!comparable(left.unit, right.unit)) refuse("a sum needs the same unit");
-      left.value += sign * right.value, left.noise = std::hypot(left.noise, right.noise);
+      left.value += sign * right.value, left.noise = std::hypot(left.noise, right.noise), left.lost += right.lost;
       left = joined(left, right);
     }
   }
@@ -326,12 +356,12 @@ class ClaimParser {
       const bool times = take("*"), over = !times && take("/");
       if (!times && !over) return left;
       const Figure right = one();
-      const double noise = std::hypot(left.noise / left.value, right.noise / right.value);
+      const double noise = std::hypot(left.noise / left.value, right.noise / right.value), lost = left.lost / std::abs(left.value) + right.lost / std::abs(right.value);
       if (times && left.unit != Unit::None && right.unit != Unit::None) refuse("only one factor may have a unit");
       if (over && right.unit != Unit::None && right.unit != left.unit) refuse("a quotient needs the same unit, or a number below");
       left.value = times ? left.value * right.value : left.value / right.value;
       left.unit = times ? (left.unit == Unit::None ? right.unit : left.unit) : right.unit == Unit::None ? left.unit : Unit::None;
-      left.noise = noise == 0 ? 0 : std::abs(left.value) * noise;
+      left.noise = noise == 0 ? 0 : std::abs(left.value) * noise, left.lost = lost == 0 ? 0 : std::abs(left.value) * lost;
       left = joined(left, right);
     }
   }
@@ -408,13 +438,18 @@ bool holds(double left, const std::string& sign, double right) {
 Truth truth_of(const ClaimParser::Claim& claim, std::string& reason) {
   const double difference = std::abs(claim.left.value - claim.right.value);
   const double noise = std::hypot(claim.left.noise, claim.right.noise);
-  if (std::isnan(difference)) {
+  if (!std::isfinite(difference)) {
     reason = claim.left.missing.empty() ? claim.right.missing : claim.left.missing;
+    if (reason.empty()) reason = "one side is no finite number, such as a division by 0";
     return Truth::CannotTell;
   }
   const double least = std::isnan(noise) ? kWithoutNoise * std::abs(claim.right.value) : noise;
   if (noise != 0 && difference <= least) {
     reason = std::isnan(noise) ? "the noise is not known, and the difference is below 5 %" : "the difference is within noise";
+    return Truth::CannotTell;
+  }
+  if (const double lost = claim.left.lost + claim.right.lost; lost > 0 && difference <= least + lost) {
+    reason = "records were lost while recording, and the difference is not larger than what they may change";
     return Truth::CannotTell;
   }
   return holds(claim.left.value, claim.sign, claim.right.value) ? Truth::True : Truth::False;

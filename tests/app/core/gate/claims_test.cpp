@@ -204,6 +204,27 @@ TEST(Claims, OfMadeRunsAreExact) {
   EXPECT_EQ(checker.check("share(allocator calls) == 0").truth, kTrue);
 }
 
+// A count may be larger by each lost record, in the same steps; sums and shares by the share that was lost.
+TEST(Claims, LostRecordsWidenCountsSumsAndShares) {
+  prof::MadeProgram program = prof::small_network();
+  program.sync = true;
+  prof::RunData run = program.run();
+  const Answer answers[] = {{"", "kernels per step == 7", kOpen},     {"", "kernels per step != 7", kOpen},   {"", "kernels per step < 7.1", kOpen},
+                            {"", "kernels per step < 20", kTrue},     {"", "kernels per step > 20", kFalse},  {"", "2 * kernels per step < 40", kTrue},
+                            {"", "2 * kernels per step == 14", kOpen}, {"", "count(fc1) == 1", kOpen},         {"", "count(fc1) < 20", kTrue},
+                            {"", "time(fc1) > 9 us", kOpen},          {"", "time(fc1) < 40 us", kTrue},       {"", "share(allocator calls) == 0", kOpen},
+                            {"", "share(allocator calls) < 50%", kTrue}, {"", "gpu busy > 70%", kOpen},       {"", "gpu busy > 20%", kTrue},
+                            {"", "median step > 49.2 us", kTrue},     {"", "steps == 40", kTrue}};
+  run.trace.losses.dropped_records = run.trace.span_count() / 8, run.trace.losses.invalid_records = 2;
+  ClaimChecker checker(run);
+  for (const auto& [none, claim, truth] : answers) {
+    const CheckedClaim checked = checker.check(claim);
+    EXPECT_EQ(checked.truth, truth) << claim << ": " << checked.figure << " " << checked.reason;
+    EXPECT_EQ(checked.reason.starts_with("records were lost while recording"), truth == kOpen) << claim;
+  }
+  EXPECT_THAT(checker.check("kernels per step == 7").figure, HasSubstr("7.000 ± ")) << "the figure is widened";
+}
+
 // The GPU decides how long the step takes, so that less time of the host changes nothing.
 TEST(Savings, AWaitThatCostsNothingHasNoCard) {
   prof::MadeProgram program = prof::small_network();
@@ -230,6 +251,16 @@ TEST(Claims, NonsenseIsRefusedWithItsPlace) {
     EXPECT_NE(refusal(claim), "accepted") << claim;
   EXPECT_THAT(refusal("median step < 5 parsecs"), HasSubstr("character 17: there is no such unit"));
   EXPECT_THAT(refusal("fastness < 5"), HasSubstr("character 1: there is no measure fastness"));
+}
+
+TEST(Claims, WhatIsNoNumberCannotBeDecided) {
+  const prof::RunData run = prof::small_network().run();
+  ClaimChecker checker(run);
+  for (const char* claim : {"1 / 0 < 3", "1 / 0 > 3", "0 / 0 == 0", "kernels per step / 0 != 1", "3 < 1e300 * 1e300"}) {
+    const CheckedClaim checked = checker.check(claim);
+    EXPECT_EQ(checked.truth, kOpen) << claim;
+    EXPECT_THAT(checked.reason, HasSubstr("no finite number")) << claim;
+  }
 }
 
 TEST(Claims, TextAndJsonHaveFigureAndPlace) {

@@ -389,7 +389,9 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
       break;
     case EditKind::NoWaits:
       if (edit.name.empty()) each_of(NodeKind::Wait, [&](uint32_t node) { drop_call(node, timing); });
-      else each_selected([&](uint32_t node, double) { drop_wait(node, timing); });
+      else
+        for (const PathGroup* group : selected(edit))
+          for (const auto& [node, share] : group->nodes) changed += drop_wait(node, timing);
       break;
     case EditKind::NoAllocator:
       for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
@@ -450,10 +452,11 @@ void Editor::drop_call(uint32_t node, Timing& timing) const {
   if (short_after) *after = 0;
 }
 
-// The call of a wait goes; other calls stay and wait no more.
-void Editor::drop_wait(uint32_t node, Timing& timing) const {
-  if (graph_.nodes[node].kind == NodeKind::Wait) drop_call(node, timing);
-  else drop_waits(graph_, timing, node);
+// The call of a wait goes; other calls stay and wait no more. Returns how many waits there were.
+size_t Editor::drop_wait(uint32_t node, Timing& timing) const {
+  if (graph_.nodes[node].kind != NodeKind::Wait) return drop_waits(graph_, timing, node);
+  drop_call(node, timing);
+  return 1;
 }
 
 // Calls that copy from or to the host: their data is another one in each step.

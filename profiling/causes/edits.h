@@ -74,7 +74,7 @@ class Editor {
   std::string some_names() const;
   void learn_times();
   void drop_call(uint32_t node, Timing& timing) const;
-  void drop_wait(uint32_t node, Timing& timing) const;
+  size_t drop_wait(uint32_t node, Timing& timing) const;
   int64_t* time_before(uint32_t node, Timing& timing) const;
   std::unordered_set<uint32_t> calls_that_copy_with_the_host() const;
   size_t one_graph(Timing& timing) const;

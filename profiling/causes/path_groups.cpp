@@ -136,9 +136,11 @@ void scale_work(const CauseGraph& graph, Timing& timing, uint32_t node, double f
     if (graph.edges[e].kind == EdgeKind::Transfer && timing.lag[e] != kNoLag) timing.lag[e] = scaled(timing.lag[e], timing.lag[e]);
 }
 
-void drop_waits(const CauseGraph& graph, Timing& timing, uint32_t node) {
+size_t drop_waits(const CauseGraph& graph, Timing& timing, uint32_t node) {
+  size_t waits = 0;
   for (uint32_t e = graph.first_edge[end_of(node)]; e < graph.first_edge[end_of(node) + 1]; ++e)
-    if (graph.edges[e].kind == EdgeKind::WakeUp || graph.edges[e].kind == EdgeKind::QueueFull) timing.lag[e] = kNoLag;
+    if (graph.edges[e].kind == EdgeKind::WakeUp || graph.edges[e].kind == EdgeKind::QueueFull) timing.lag[e] = kNoLag, ++waits;
+  return waits;
 }
 
 double path_ns(const PathGroup& group, const CriticalPath& path) {

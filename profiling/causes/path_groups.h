@@ -31,7 +31,7 @@ bool matches(std::string_view pattern, std::string_view text);
 
 // Changes to a timing that several edits share.
 void scale_work(const CauseGraph& graph, Timing& timing, uint32_t node, double factor, double share = 1);
-void drop_waits(const CauseGraph& graph, Timing& timing, uint32_t node);  // the call does not wait for the GPU
+size_t drop_waits(const CauseGraph& graph, Timing& timing, uint32_t node);  // the call does not wait for the GPU; returns how many waits it has
 
 // Time of a group on a path.
 double path_ns(const PathGroup& group, const CriticalPath& path);

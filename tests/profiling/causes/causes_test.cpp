@@ -691,11 +691,18 @@ TEST(Language, AnEditThatSelectsNothingNamesWhatThereIs) {
   const auto refusal = [&](const std::string& edit) { return failure_of([&] { what_if(causes, run.trace, parse_edits(edit)); }); };
   EXPECT_THAT(refusal("fc9 /2"), testing::AllOf(HasSubstr("fc9"), HasSubstr("fc1")));
   EXPECT_THAT(refusal("module conv /2"), HasSubstr("no module is called conv"));
-  for (const char* edit : {"no sync", "no allocator calls", "copies pinned", "loader ready", "rank 0 on time"})
+  for (const char* edit : {"no sync", "no sync fc1", "no allocator calls", "copies pinned", "loader ready", "rank 0 on time"})
     EXPECT_THAT(refusal(edit), HasSubstr("nothing that this edit could change")) << edit;
   EXPECT_EQ(refusal("fc* /2"), "no failure");
   EXPECT_EQ(refusal("module fc1 /2"), "no failure");
   EXPECT_EQ(refusal("cause launch latency gone"), "no failure");
+}
+
+TEST(Language, OnlyTheWaitsOfAnOpCanGo) {
+  const RunData run = with(small_network(), [](MadeProgram& p) { p.sync = true; }).run();
+  const StepCauses causes = step_causes(run);
+  EXPECT_THAT(failure_of([&] { what_if(causes, run.trace, parse_edits("no sync; no sync fc1")); }), HasSubstr("\"no sync fc1\": the steps of this run have nothing that this edit could change"));
+  EXPECT_EQ(failure_of([&] { what_if(causes, run.trace, parse_edits("no sync; no sync cause waiting calls")); }), "no failure") << "a wait that is gone already is still one";
 }
 
 TEST(Language, PatternsMatch) {

@@ -159,7 +159,7 @@ Run add_gate(CLI::App& program) {
   command.add_flag("--why,!--no-why", arguments->why, "record a run of each: what carries the difference, and whether their kernels differ (default)");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
-      wrapped("Both run in pairs, in an order drawn by lot. Pairs are left out while other programs use a quarter of the processors. "
+      wrapped("Both run in pairs, in an order drawn by lot. Pairs are left out while other programs use a quarter of the processors or compute on the same GPU. "
               "Exit codes: 0 not slower by more than the limit, 1 slower or a program failed, 2 wrong usage, 3 cannot tell.", 0, 0) +
       "\n\nExamples:\n"
       "  warpsight gate --at-most 2% -- ./old -- ./new\n"

@@ -98,7 +98,10 @@ class Spawn {
   void group() {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);  // only the terminal's own group may read there
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   }
   // In its own session, without a terminal. It keeps no files of a program that becomes a job, and none of its signal handlers.
   void detach() {
@@ -230,6 +233,12 @@ void OtherProcess::signal(int number) const {
 bool is_alive(int64_t process) {
   const std::string state = stat_word(std::to_string(process), 0);
   return !state.empty() && state != "Z" && state != "X";
+}
+
+bool descends_from(int64_t process, int64_t ancestor) {
+  for (int64_t at = process; at > 1; at = std::atoll(stat_word(std::to_string(at), 1).c_str()))
+    if (at == ancestor || stat_word(std::to_string(at), 2) == std::to_string(ancestor)) return true;
+  return false;
 }
 
 std::string this_process() { return std::to_string(getpid()) + " " + first_line("/proc/self/comm"); }

@@ -75,6 +75,7 @@ class OtherProcess {
 };
 
 bool is_alive(int64_t process);          // on this machine, and not a zombie
+bool descends_from(int64_t process, int64_t ancestor);  // or is in its process group, or is it
 std::string this_process();              // "1234 python3"
 std::string process_mark();              // identifies this process uniquely: boot, number, start time
 std::string process_mark(int64_t process);  // empty if there is none

@@ -37,19 +37,21 @@ std::string change_text(double change) { return signed_fixed(100 * change, 2) + 
 std::string headline(const GateResult& result) { return headline_of(result.state.verdict, result.state.change, result.limit); }
 
 std::string interval_text(const GateState& state) {
-  if (state.used == 0 && state.busy > 0) return "no interval: other programs used the processors in all pairs";
+  if (state.used == 0 && state.busy > 0) return "no interval: other programs used the processors or the GPU in all pairs";
   if (!state.looked) return "no interval: fewer than 9 pairs were left";
   return change_text(state.low) + " to " + change_text(state.high) + ", 99 % sure over all looks";
 }
 
-std::string left_out_text(const GateState& state) {
+std::string left_out_text(const GateResult& result) {
+  const GateState& state = result.state;
   std::string text;
   const auto add = [&](size_t count, const std::string& what) {
     if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
   };
-  add(state.busy, "with a busy machine");
+  add(state.busy, "with a busy machine" + (result.shared_gpu > 0 ? formatted(" ({} beside another process on the GPU)", result.shared_gpu) : ""));
   add(state.mixed, "in different modes");
   add(state.outliers, "far from all others");
+  add(result.unused_a, "of A, as B has fewer"), add(result.unused_b, "of B, as A has fewer");
   return text.empty() ? text : "left out: " + text;
 }
 
@@ -96,7 +98,9 @@ GateResult run_gate(const GateOptions& options, const Measure& measure, const Se
     const GateMeasurement first = taken(!a_first), second = result.failure.empty() ? taken(a_first) : GateMeasurement{};
     if (!result.failure.empty()) break;
     result.a_first.push_back(a_first);
-    result.pairs.push_back({a_first ? first.value : second.value, a_first ? second.value : first.value, std::max(first.others, second.others) > options.busy});
+    const bool shared_gpu = first.shared_gpu || second.shared_gpu;
+    result.shared_gpu += shared_gpu;
+    result.pairs.push_back({a_first ? first.value : second.value, a_first ? second.value : first.value, shared_gpu || std::max(first.others, second.others) > options.busy});
     result.state = judge(result.pairs, options.limit);
     if (watch) watch(result.state);
   }
@@ -107,7 +111,9 @@ GateResult run_gate(const GateOptions& options, const Measure& measure, const Se
 
 GateResult judge_measured(const std::vector<double>& a, const std::vector<double>& b, double limit) {
   GateResult result;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) result.pairs.push_back({a[i], b[i]});
+  const size_t pairs = std::min(a.size(), b.size());
+  for (size_t i = 0; i < pairs; ++i) result.pairs.push_back({a[i], b[i]});
+  result.unused_a = a.size() - pairs, result.unused_b = b.size() - pairs;
   finish(result, limit);
   return result;
 }
@@ -127,7 +133,7 @@ std::string to_text(const GateResult& result) {
   text += formatted("{:<10} {} {}   {}\n", "A", significant(result.median_a, 4), result.unit, result.name_a);
   text += formatted("{:<10} {} {}   {}\n", "B", significant(result.median_b, 4), result.unit, result.name_b);
   text += formatted("{:<10} {}, {} used, {}\n", "pairs", state.pairs, state.used, duration_text(result.seconds));
-  if (const std::string left_out = left_out_text(state); !left_out.empty()) text += formatted("{:<10} {}\n", "", left_out);
+  if (const std::string left_out = left_out_text(result); !left_out.empty()) text += formatted("{:<10} {}\n", "", left_out);
   if (const std::string modes = modes_text(state); !modes.empty()) text += formatted("{:<10} {}\n", "", modes);
   text += reasons_text(result.reasons);
   text += formatted("{:<10} {} slower; false alarms in at most 1 % of gates\n", "limit", percent(result.limit, 1));
@@ -140,7 +146,7 @@ std::string to_json(const GateResult& result) {
   if (state.looked) json["low"] = state.low, json["high"] = state.high;
   json["limit"] = result.limit, json["false_alarms"] = kFalseAlarms, json["unit"] = result.unit;
   json["a"] = {{"name", result.name_a}, {"median", result.median_a}}, json["b"] = {{"name", result.name_b}, {"median", result.median_b}};
-  json["pairs"] = state.pairs, json["used"] = state.used, json["left_out"] = {{"busy", state.busy}, {"mixed_modes", state.mixed}, {"outliers", state.outliers}};
+  json["pairs"] = state.pairs, json["used"] = state.used, json["left_out"] = {{"busy", state.busy}, {"shared_gpu", result.shared_gpu}, {"mixed_modes", state.mixed}, {"outliers", state.outliers}, {"a", result.unused_a}, {"b", result.unused_b}};
   json["two_modes"] = state.two_modes, json["seconds"] = result.seconds;
   if (!result.failure.empty()) json["failure"] = result.failure;
   json["carried_by"] = nlohmann::ordered_json::array();
@@ -164,7 +170,7 @@ std::string to_markdown(const GateResult& result) {
   for (const auto& [side, names] : {std::pair{"A", &result.reasons.only_a}, {"B", &result.reasons.only_b}})
     if (!names->empty()) text += std::string("| only in ") + side + " | | `" + names_text(*names, "`, `") + "` |\n";
   text += "\n" + std::to_string(state.used) + " of " + std::to_string(state.pairs) + " pairs; limit " + percent(result.limit, 1) + "; false alarms in at most 1 % of gates.";
-  for (const std::string& more : {left_out_text(state), modes_text(state)})
+  for (const std::string& more : {left_out_text(result), modes_text(state)})
     if (!more.empty()) text += " " + more + ".";
   return text + "\n";
 }

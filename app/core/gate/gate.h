@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/core/gate/gpu_neighbours.h"
 #include "profiling/base/sequential_test.h"
 #include "profiling/trace/run_data.h"
 
@@ -14,12 +15,13 @@ namespace ws::app {
 struct GateMeasurement {
   double value = std::numeric_limits<double>::quiet_NaN();
   double others = 0;    // share of the processors that other programs used meanwhile
+  bool shared_gpu = false;  // another process computed on the GPU that it used
   std::string failure;  // why there is no value; empty: there is one
 };
 
 struct GateOptions {
   double limit = kUsualLimit;  // how much slower B may be
-  double busy = 0.25;         // a pair during which others used more of the processors is left out
+  double busy = 0.25;         // a pair during which others used more of the processors, or the same GPU, is left out
   size_t most_pairs = 300;    // with those that are left out
   unsigned seed = 1;          // of the order in each pair
   bool throwaway = true;      // one run of each first, which fills caches
@@ -44,6 +46,8 @@ struct GateResult {
   double median_a = 0, median_b = 0;  // of the pairs that were not left out
   double limit = 0, seconds = 0;
   std::vector<MeasuredPair> pairs;
+  size_t shared_gpu = 0;  // pairs beside another process on the GPU; they count as busy
+  size_t unused_a = 0, unused_b = 0;  // measurements without a partner, as the other side has fewer
   std::vector<bool> a_first;
   std::string failure;  // a program failed; there is no verdict
 };
@@ -71,6 +75,7 @@ struct GateProgram {
   std::vector<std::string> command;
   double timeout_s = 600;
   std::string figure;  // an expression with one group: the last match in what the program prints counts; empty: its wall time
+  GpuUsers users = gpu_users;  // who computes on GPUs
 };
 GateMeasurement run_program(const GateProgram& program);
 void check_figure(const std::string& figure);  // throws Failure if the expression cannot be used

@@ -48,16 +48,23 @@ double children_ticks() {
 
 std::atomic<pid_t> g_program{0};  // the process group that runs now; 0: none
 
-// A signal that ends us ends the program that we run, and what it started, too.
+// A signal that ends us ends the program that we run, and what it started, too. While the program starts, the signal waits.
 class EndTogether {
  public:
-  explicit EndTogether(pid_t program) {
-    g_program = program;
+  EndTogether() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : kSignals) sigaddset(&signals, signal);
+    pthread_sigmask(SIG_BLOCK, &signals, &mask_);
     for (size_t i = 0; i < kSignals.size(); ++i) before_[i] = std::signal(kSignals[i], end);
   }
   ~EndTogether() {
     for (size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);
-    g_program = 0;
+    with(0);
+  }
+  void with(pid_t program) {
+    g_program = program;
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
   }
   EndTogether(const EndTogether&) = delete;
   EndTogether& operator=(const EndTogether&) = delete;
@@ -70,6 +77,7 @@ class EndTogether {
     std::raise(number);
   }
   std::array<void (*)(int), kSignals.size()> before_{};
+  sigset_t mask_{};
 };
 
 double last_figure(const std::string& output, const std::regex& figure) {
@@ -78,13 +86,15 @@ double last_figure(const std::string& output, const std::regex& figure) {
   return value;
 }
 
-// Reads until the program closes its output or the time is over.
-bool ran_to_its_end(Process& process, double timeout_s, std::string& output) {
+// Reads until the program closes its output or the time is over. Looks for its neighbours every fifth of a second, later every second.
+bool ran_to_its_end(Process& process, double timeout_s, std::string& output, GpuNeighbours& neighbours) {
   constexpr size_t kMostOutput = size_t{16} << 20;
-  const double until = prof::steady_seconds() + timeout_s;
+  const double begin = prof::steady_seconds(), until = begin + timeout_s;
+  double next_look = begin + 0.2;
   while (prof::steady_seconds() < until) {
     const auto more = process.output(100);
     if (!more) break;
+    if (const double now = prof::steady_seconds(); now >= next_look) neighbours.look(process.id()), next_look = now + (now < begin + 1 ? 0.2 : 1);
     output += *more;
     if (output.size() > kMostOutput) output.erase(0, output.size() - kMostOutput / 2);
   }
@@ -106,20 +116,25 @@ void check_figure(const std::string& figure) {
   throw Failure("--figure " + figure + ": put one pair of parentheses around the number, as in \"step ([0-9.]+)\".");
 }
 
-GateMeasurement run_program(const GateProgram& program) {
+GateMeasurement run_program(const GateProgram& program) try {
   GateMeasurement result;
+  GpuNeighbours neighbours(program.users);
+  neighbours.look(0);
   const ProcessorTime before = processor_time();
   const double own_before = children_ticks(), begin = prof::steady_seconds();
   std::string output;
+  EndTogether together;
   Process process(program.command, Process::Output::CapturedWithErrors, {}, {.group = true});
-  const EndTogether together(process.id());
-  if (!ran_to_its_end(process, program.timeout_s, output)) {
+  together.with(process.id());
+  if (!ran_to_its_end(process, program.timeout_s, output, neighbours)) {
     result.failure = "it did not end within " + duration_text(program.timeout_s) + ".";
     return result;
   }
   const double seconds = prof::steady_seconds() - begin;
   const int status = process.wait();
   const ProcessorTime after = processor_time();
+  neighbours.look(0);
+  result.shared_gpu = neighbours.any();
   if (after.all > before.all) result.others = std::max(0.0, (after.busy - before.busy - (children_ticks() - own_before)) / (after.all - before.all));
   if (status != 0) {
     const std::string line(last_line(output));
@@ -129,6 +144,8 @@ GateMeasurement run_program(const GateProgram& program) {
   result.value = program.figure.empty() ? seconds : last_figure(output, std::regex(program.figure));
   if (std::isnan(result.value)) result.failure = "it printed nothing that matches --figure " + program.figure + ".";
   return result;
+} catch (const Failure& failure) {  // it cannot be started
+  return {.failure = failure.what()};
 }
 
 }  // namespace ws::app

@@ -135,6 +135,7 @@ check "it says what was judged, and that the programs differ" '[[ $? == 1 ]] && 
 "$program" whatif r.wsrun "op fc1 /2; op fc2 gone" >what.txt; check "edits are predicted" '[[ $? == 0 ]] && grep -q "^A step would take .* faster" what.txt && grep -q "op fc2 gone" what.txt'
 "$program" whatif r.wsrun "fc1 /2" --json | python3 -m json.tool >/dev/null; check "in JSON too" '[[ $? == 0 ]]'
 "$program" whatif r.wsrun "fc9 /2" 2>err.txt; check "an edit that selects nothing names what there is" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]] && grep -q "is called fc9. There are" err.txt'
+"$program" gate --json -- /no/such/program -- true >gate.json; check "a program that cannot be started is a failed gate, in JSON too" '[[ $? == 1 ]] && grep -q "\"failure\": \"A: /no/such/program cannot be started" gate.json'
 "$program" whatif r.wsrun "no sync; make it so" 2>err.txt; check "and a wrong one says its place" '[[ $? == 1 ]] && grep -q "Edit 2" err.txt'
 "$program" check r.wsrun "median step < 1 s" "steps == 800" >check.txt; check "true claims: 0" '[[ $? == 0 && $(grep -c ^true check.txt) == 2 ]]'
 "$program" check r.wsrun "median step > 1 s" "steps == 800" >check.txt; check "a false claim: 1" '[[ $? == 1 ]]'

@@ -88,6 +88,11 @@ TEST(GateRuns, MeasurementsOfRunFilesAreJudgedAlike) {
   EXPECT_EQ(end_of(judge_measured(a, b, 0.02)), GateEnd::Slower);
   EXPECT_EQ(end_of(judge_measured(b, a, 0.02)), GateEnd::WithinLimit) << "faster is not slower";
   EXPECT_EQ(end_of(judge_measured({1, 1}, {2, 2}, 0.02)), GateEnd::CannotTell) << "two repeats are too few";
+  b.resize(10);
+  const GateResult unequal = judge_measured(a, b, 0.02);
+  EXPECT_EQ(end_of(unequal), GateEnd::Slower);
+  for (const std::string& text : {to_text(unequal), to_markdown(unequal)}) EXPECT_THAT(text, HasSubstr("left out: 2 of A, as B has fewer"));
+  EXPECT_EQ(nlohmann::json::parse(to_json(unequal))["left_out"]["a"], 2);
 }
 
 TEST(GateReasonsOf, NameWhatIsSlowerAndWhatOnlyOneOfThemRuns) {
@@ -145,6 +150,8 @@ TEST(GateProgram, ItsWallTimeOrTheNumberItPrintsIsMeasured) {
 TEST(GateProgram, FailuresAreOneSentence) {
   EXPECT_EQ(run_program({{"sh", "-c", "echo it broke >&2; exit 7"}}).failure, "it ended with status 7: it broke");
   EXPECT_THAT(run_program({{"sh", "-c", "while :; do sleep 1; done"}, 0.3}).failure, HasSubstr("did not end within"));
+  const GateResult none = run_gate({}, [](bool second) { return second ? run_program({{"/no/such/program"}}) : GateMeasurement{1}; }, [] { return 0.0; });
+  EXPECT_EQ(nlohmann::json::parse(to_json(none))["failure"], "B: /no/such/program cannot be started: No such file or directory.");
   EXPECT_THROW(check_figure("step ([0-9"), Failure);
   EXPECT_THROW(check_figure("step [0-9]+"), Failure);
   EXPECT_NO_THROW(check_figure("step ([0-9]+)"));
@@ -155,7 +162,7 @@ TEST(GateRuns, AMachineThatIsAlwaysBusyGivesNoVerdictSoon) {
   const GateResult result = made.gate();
   EXPECT_EQ(end_of(result), GateEnd::CannotTell);
   EXPECT_EQ(result.state.busy, 20u);
-  EXPECT_THAT(to_text(result), testing::AllOf(HasSubstr("cannot tell"), HasSubstr("20 with a busy machine"), HasSubstr("other programs used the processors in all pairs")));
+  EXPECT_THAT(to_text(result), testing::AllOf(HasSubstr("cannot tell"), HasSubstr("20 with a busy machine"), HasSubstr("other programs used the processors or the GPU in all pairs")));
 }
 
 // A shell that waits for a program of its own, whose number is in the file.
@@ -170,6 +177,57 @@ TEST(GateProgram, ThatNeverEndsLeavesNothing) {
   const int64_t program = number_in(file);
   while (is_alive(program)) std::this_thread::yield();
   std::filesystem::remove(file);
+}
+
+TEST(GateRuns, PairsBesideAnotherProcessOnTheGpuAreLeftOut) {
+  int runs = 0;
+  MadePrograms made{.change = 0.05};
+  const auto measured = [&](bool second) {
+    GateMeasurement one = made.run(second);
+    one.shared_gpu = ++runs % 8 == 0;  // the run of each fourth pair
+    if (one.shared_gpu) one.value *= 3;
+    return one;
+  };
+  const GateResult result = run_gate({.throwaway = false}, measured, [] { return 0.0; });
+  EXPECT_EQ(end_of(result), GateEnd::Slower);
+  EXPECT_EQ(result.shared_gpu, result.pairs.size() / 4);
+  EXPECT_EQ(result.state.busy, result.shared_gpu);
+  EXPECT_THAT(to_text(result), HasSubstr(" beside another process on the GPU)"));
+  EXPECT_EQ(nlohmann::json::parse(to_json(result))["left_out"]["shared_gpu"], result.shared_gpu);
+}
+
+// The parent of this test stands for another user of GPUs.
+TEST(GateProgram, NeighboursCountOnTheGpuThatItUses) {
+  const int64_t other = getppid();
+  Process program({"sh", "-c", "sleep 77 & echo $!; wait"}, Process::Output::Captured, {}, {.group = true});
+  std::string line;
+  while (!line.ends_with("\n")) line += program.output(1000).value();
+  const int64_t child = std::stoll(line);
+  std::vector<GpuUser> users;
+  const auto beside = [&](std::vector<GpuUser> without, std::vector<GpuUser> with) {
+    GpuNeighbours neighbours([&] { return users; });
+    users = std::move(without), neighbours.look(0);
+    users = std::move(with), neighbours.look(program.id());
+    return neighbours.any();
+  };
+  EXPECT_FALSE(beside({}, {{0, program.id()}, {0, child}, {0, getpid()}})) << "all of it is the program";
+  EXPECT_TRUE(beside({}, {{0, child}, {0, other}}));
+  EXPECT_TRUE(beside({{0, other}}, {{0, child}})) << "it was there right before";
+  EXPECT_FALSE(beside({{1, other}}, {{0, child}, {1, other}})) << "on another GPU";
+  EXPECT_FALSE(beside({{0, other}}, {{0, other}})) << "the program uses no GPU";
+  constexpr int64_t kUnknown = 2'000'000'000;  // a number outside of a container
+  EXPECT_FALSE(beside({}, {{0, kUnknown}}));
+  EXPECT_TRUE(beside({{0, kUnknown + 1}}, {{0, kUnknown}}));
+  program.signal(SIGKILL);
+  program.wait();
+}
+
+TEST(GateProgram, ARunBesideANeighbourIsMarked) {
+  int looks = 0;
+  const auto users = [&]() -> std::vector<GpuUser> { return ++looks == 1 ? std::vector<GpuUser>{} : std::vector<GpuUser>{{0, 2'000'000'000}, {0, getppid()}}; };
+  EXPECT_TRUE(run_program({{"sleep", "0.5"}, 60, {}, users}).shared_gpu);
+  EXPECT_FALSE(run_program({{"sleep", "0.5"}, 60, {}, [] { return std::vector<GpuUser>{}; }}).shared_gpu);
+  EXPECT_GE(looks, 3);
 }
 
 TEST(GateProgram, EndsWithAGateThatIsEnded) {

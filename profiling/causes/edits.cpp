@@ -376,10 +376,6 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
     for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
       if (graph_.nodes[node].kind == kind && (edit.rank < 0 || graph_.nodes[node].rank == edit.rank)) change(node), ++changed;
   };
-  const auto each_selected = [&](auto change) {
-    for (const PathGroup& group : selected(edit))
-      for (const auto& [node, share] : group.nodes) change(node, static_cast<double>(share)), ++changed;
-  };
   switch (edit.kind) {
     case EditKind::Faster:
       changed = faster(edit, timing);
@@ -390,8 +386,8 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
     case EditKind::NoWaits:
       if (edit.name.empty()) each_of(NodeKind::Wait, [&](uint32_t node) { drop_call(node, timing); });
       else
-        for (const PathGroup* group : selected(edit))
-          for (const auto& [node, share] : group->nodes) changed += drop_wait(node, timing);
+        for (const PathGroup& group : selected(edit))
+          for (const auto& [node, share] : group.nodes) changed += drop_wait(node, timing);
       break;
     case EditKind::NoAllocator:
       for (uint32_t node = 0; node < graph_.nodes.size(); ++node)

@@ -8,6 +8,7 @@
 #include <QSpinBox>
 #include <QTableWidget>
 #include <QTest>
+#include <algorithm>
 
 #include "app/core/runs/newest_trace.h"
 #include "app/pages/experiments/experiments_tab.h"

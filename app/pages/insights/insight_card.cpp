@@ -153,7 +153,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
   }
 }
 
-InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, bool first, QWidget* parent)
+InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, const QString& checked, bool first, QWidget* parent)
     : QFrame(parent), facts_(facts_for(insight, facts)), insight_(insight) {
   facts_.plan = nullptr;  // the plan belongs to the run, which may be deleted before the card
   style_ground(*this, "panel");
@@ -169,6 +169,11 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   QLabel* why = text_label(with_breaks(with_units(QString::fromStdString(insight.why))), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
+  if (!checked.isEmpty()) {
+    QLabel* off = text_label(checked, ui_font(11), this);
+    off->setForegroundRole(QPalette::PlaceholderText);
+    words->addWidget(off);
+  }
   if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));
   result_ = text_label({}, ui_font(12.5, 600), this);
   words->addWidget(result_);

@@ -62,8 +62,9 @@ class EvidenceBars : public QWidget {
 class InsightCard : public QFrame {
   Q_OBJECT
  public:
-  // `relation`: how the saving relates to what the step shows, the tip of the headline; empty without a prediction.
-  InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, bool first, QWidget* parent = nullptr);
+  // `relation`: how the saving relates to what the step shows, the tip of the headline. `checked`: how far such predictions were off.
+  // Both are empty without a prediction.
+  InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, const QString& checked, bool first, QWidget* parent = nullptr);
   void setTried(const Tried* tried);    // nullptr if not tried yet
   void setBlocked(const QString& why);  // why the change cannot be tried now; empty if it can
   void setShowable(const std::function<bool(const Insight&)>& can);  // whether the timeline has it

@@ -102,12 +102,12 @@ void InsightsTab::refresh() {
 }
 
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
-  std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, relations;
+  std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, relations, checked;
   const ProvedPredictions proved = proved_predictions();
   for (const Insight& insight : found) {
     relations.push_back(relation_text(insight));
-    if (const std::string checked = checked_text(insight, proved); !checked.empty()) relations.back() += (relations.back().empty() ? "" : " ") + checked;
-    now.push_back(insight.headline + insight.why + relations.back());
+    checked.push_back(checked_text(insight, proved));
+    now.push_back(insight.headline + insight.why + relations.back() + checked.back());
   }
   empty_->setVisible(found.empty());
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
@@ -120,7 +120,7 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();
   cards_.clear();
   for (size_t i = 0; i < found.size(); ++i) {
-    auto* card = new InsightCard(facts, found[i], text(relations[i]), i == 0, this);
+    auto* card = new InsightCard(facts, found[i], text(relations[i]), text(checked[i]), i == 0, this);
     connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
     connect(card, &InsightCard::showClicked, this, [this](const Insight& shown) { emit showWanted(run_, shown); });
     card->setShowable([this](const Insight& shown) { return evidence_of(*run_, shown).has_value(); });

@@ -192,9 +192,11 @@ TEST(ProvedPredictions, ThoseThatShipAreTheMeasuredOnes) {
   for (const char* list : {"ladder", "random"})
     for (const auto& row : results[list])
       if (!row.contains("failed")) errors.push_back(row["error"]);
+  const auto switches = nlohmann::json::parse(std::ifstream(WARPSIGHT_SOURCE_DIR "/tests/bench/results/switch_proofs_h200.json"));
+  for (const auto& row : switches["rows"]) errors.push_back(row["error"]);
   ASSERT_EQ(shipped.size(), errors.size());
   for (size_t i = 0; i < errors.size(); ++i) EXPECT_NEAR(shipped[i].error(), errors[i], 1e-9) << i;
-  EXPECT_NEAR(errors_of(shipped).median, results["errors"]["median"], 1e-9);
+  EXPECT_NEAR(errors_of({shipped.begin(), shipped.end() - static_cast<std::ptrdiff_t>(switches["rows"].size())}).median, results["errors"]["median"], 1e-9);
 }
 
 TEST(PredictedSavings, AreShorterSteps) {

@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
+#include "app/core/gate/clock_lock.h"
 #include "app/core/gate/gate.h"
 #include "app/core/runs/recorded_once.h"
 #include "profiling/base/clock.h"
@@ -24,7 +26,7 @@ struct GateArguments {
   std::string at_most = "2%", figure, unit, markdown;
   double timeout_s = 600;
   size_t pairs = app::GateOptions().most_pairs;
-  bool json = false, why = true;
+  bool json = false, why = true, lock_clocks = false;
 };
 
 using Side = std::vector<std::string>;
@@ -96,6 +98,7 @@ void print_progress(const GateState& state) {
 
 app::GateResult result_of(const GateArguments& a, const Side& first, const Side& second) {
   const double limit = percent_of("--at-most", a.at_most) / 100;
+  if (a.lock_clocks && are_run_files(first)) throw UsageError("--lock-clocks is for programs: run files are measured already.");
   if (are_run_files(first) != are_run_files(second)) throw UsageError("Compare run files with run files, or programs with programs.");
   app::GateResult result;
   if (are_run_files(first)) {
@@ -104,8 +107,11 @@ app::GateResult result_of(const GateArguments& a, const Side& first, const Side&
   } else {
     if (!a.figure.empty()) app::check_figure(a.figure);
     const app::GateProgram programs[] = {program_of(first, a), program_of(second, a)};
+    std::optional<app::ClockLock> clocks;  // until both have run
+    if (a.lock_clocks) clocks.emplace();
     app::GateOptions options{.limit = limit, .most_pairs = a.pairs};
     result = app::run_gate(options, [&](bool b) { return app::run_program(programs[b]); }, prof::steady_seconds, a.json ? app::Watch{} : print_progress);
+    if (clocks) result.clocks = clocks->text();
     result.unit = is_spec(first) ? "µs per step" : !a.figure.empty() ? a.unit : "s";
   }
   result.name_a = name_of(first), result.name_b = name_of(second);
@@ -157,6 +163,7 @@ Run add_gate(CLI::App& program) {
   command.add_option("--timeout", arguments->timeout_s, "most seconds for one run of a program")->type_name("S")->check(CLI::Range(0.1, 1e6))->capture_default_str();
   command.add_option("--markdown", arguments->markdown, "write a table for a pull request to this file")->type_name("FILE");
   command.add_flag("--why,!--no-why", arguments->why, "record a run of each: what carries the difference, and whether their kernels differ (default)");
+  command.add_flag("--lock-clocks", arguments->lock_clocks, "lock the clocks of all GPUs while the programs run, at their application clock, where that is allowed");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       wrapped("Both run in pairs, in an order drawn by lot. Pairs are left out while other programs use a quarter of the processors or compute on the same GPU. "

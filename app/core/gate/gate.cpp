@@ -135,6 +135,7 @@ std::string to_text(const GateResult& result) {
   text += formatted("{:<10} {}, {} used, {}\n", "pairs", state.pairs, state.used, duration_text(result.seconds));
   if (const std::string left_out = left_out_text(result); !left_out.empty()) text += formatted("{:<10} {}\n", "", left_out);
   if (const std::string modes = modes_text(state); !modes.empty()) text += formatted("{:<10} {}\n", "", modes);
+  if (!result.clocks.empty()) text += formatted("{:<10} {}\n", "clocks", result.clocks);
   text += reasons_text(result.reasons);
   text += formatted("{:<10} {} slower; false alarms in at most 1 % of gates\n", "limit", percent(result.limit, 1));
   return text;
@@ -148,6 +149,7 @@ std::string to_json(const GateResult& result) {
   json["a"] = {{"name", result.name_a}, {"median", result.median_a}}, json["b"] = {{"name", result.name_b}, {"median", result.median_b}};
   json["pairs"] = state.pairs, json["used"] = state.used, json["left_out"] = {{"busy", state.busy}, {"shared_gpu", result.shared_gpu}, {"mixed_modes", state.mixed}, {"outliers", state.outliers}, {"a", result.unused_a}, {"b", result.unused_b}};
   json["two_modes"] = state.two_modes, json["seconds"] = result.seconds;
+  if (!result.clocks.empty()) json["clocks"] = result.clocks;
   if (!result.failure.empty()) json["failure"] = result.failure;
   json["carried_by"] = nlohmann::ordered_json::array();
   for (const GateReason& row : result.reasons.rows) json["carried_by"].push_back({{"kind", row.kind}, {"name", row.name}, {"a_us", row.a_us}, {"b_us", row.b_us}});
@@ -170,7 +172,7 @@ std::string to_markdown(const GateResult& result) {
   for (const auto& [side, names] : {std::pair{"A", &result.reasons.only_a}, {"B", &result.reasons.only_b}})
     if (!names->empty()) text += std::string("| only in ") + side + " | | `" + names_text(*names, "`, `") + "` |\n";
   text += "\n" + std::to_string(state.used) + " of " + std::to_string(state.pairs) + " pairs; limit " + percent(result.limit, 1) + "; false alarms in at most 1 % of gates.";
-  for (const std::string& more : {left_out_text(result), modes_text(state)})
+  for (const std::string& more : {left_out_text(result), modes_text(state), result.clocks.empty() ? "" : "clocks " + result.clocks})
     if (!more.empty()) text += " " + more + ".";
   return text + "\n";
 }

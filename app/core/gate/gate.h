@@ -43,6 +43,7 @@ struct GateResult {
   GateState state;
   GateReasons reasons;
   std::string name_a, name_b, unit;
+  std::string clocks;  // "locked at 1980 MHz", "not locked: …"; empty: nobody asked
   double median_a = 0, median_b = 0;  // of the pairs that were not left out
   double limit = 0, seconds = 0;
   std::vector<MeasuredPair> pairs;

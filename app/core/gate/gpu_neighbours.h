@@ -2,17 +2,14 @@
 #pragma once
 #include <sys/types.h>
 
-#include <cstdint>
 #include <functional>
 #include <set>
 #include <vector>
 
+#include "app/core/gate/nvml.h"
+
 namespace ws::app {
 
-struct GpuUser {
-  int gpu = 0;  // or an instance of a divided GPU: any number that is its own
-  int64_t process = 0;
-};
 using GpuUsers = std::function<std::vector<GpuUser>()>;
 std::vector<GpuUser> gpu_users();  // now; empty without NVML
 

@@ -147,6 +147,7 @@ check "different work is said without a verdict, in the table for a pull request
 "$program" gate --at-most 500% --pairs 9 --json -- iris "${cpu[@]}" --set train.epochs=1 --set exec.fusion=off -- iris "${cpu[@]}" --set train.epochs=1 >gate.json
 check "of choices that are trained too" 'python3 -c "import json; gate = json.load(open(\"gate.json\")); assert \"softmax\" in gate[\"only_in_a\"], gate"'
 "$program" gate -- true -- sh -c "echo it broke; exit 4" >gate.txt; check "a gate whose program fails: 1" '[[ $? == 1 ]] && grep -q "B: it ended with status 4: it broke" gate.txt'
+"$program" gate --lock-clocks r.wsrun r.wsrun 2>err.txt; check "clocks are locked for programs only: 2" '[[ $? == 2 ]] && grep -q "run files are measured already" err.txt'
 "$program" gate true 2>err.txt; check "a gate of one side: 2" '[[ $? == 2 ]]'
 "$program" prove iris "${cpu[@]}" --edits "fc1 /2" 2>err.txt; check "what is no choice cannot be proved" '[[ $? == 1 ]] && grep -q "is no choice" err.txt'
 "$program" train iris "${cpu[@]}" --set data.name=blobs --set model.hidden=8,8 --no-output --run m.wsrun >/dev/null && "$program" diff r.wsrun m.wsrun >diff.txt

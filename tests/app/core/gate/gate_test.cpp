@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "app/core/gate/clock_lock.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/process.h"
 #include "tests/profiling/causes/made_program.h"
@@ -228,6 +229,62 @@ TEST(GateProgram, ARunBesideANeighbourIsMarked) {
   EXPECT_TRUE(run_program({{"sleep", "0.5"}, 60, {}, users}).shared_gpu);
   EXPECT_FALSE(run_program({{"sleep", "0.5"}, 60, {}, [] { return std::vector<GpuUser>{}; }}).shared_gpu);
   EXPECT_GE(looks, 3);
+}
+
+// GPUs whose clocks are calls in a file, so that the process that resets them can write there, too.
+GpuClocks made_clocks(const std::filesystem::path& file, int error_of_second = 0) {
+  const auto note = [file](const std::string& line) { std::ofstream(file, std::ios::app) << line << "\n"; };
+  return {[] { return 2U; }, [](unsigned) { return 1980U; },
+          [=](unsigned gpu, unsigned mhz) {
+            if (gpu == 1 && error_of_second != 0) return error_of_second;
+            note("lock " + std::to_string(gpu) + " " + std::to_string(mhz));
+            return 0;
+          },
+          [=](unsigned gpu) {
+            note("reset " + std::to_string(gpu));
+            return 0;
+          }};
+}
+
+std::string text_in(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(GateClocks, AreResetAtTheEnd) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("clocks-" + std::to_string(getpid()));
+  {
+    const ClockLock lock(made_clocks(file));
+    EXPECT_EQ(lock.text(), "locked at 1980 MHz");
+    EXPECT_EQ(text_in(file), "lock 0 1980\nlock 1 1980\n");
+  }
+  EXPECT_EQ(text_in(file), "lock 0 1980\nlock 1 1980\nreset 0\nreset 1\n");
+  std::filesystem::remove(file);
+  EXPECT_EQ(ClockLock(made_clocks(file, 4)).text(), "not locked: no permission; only root may lock clocks");
+  EXPECT_EQ(text_in(file), "lock 0 1980\nreset 0\n") << "all or none";
+  std::filesystem::remove(file);
+}
+
+TEST(GateClocks, AreResetWhenTheGateIsKilled) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("clocks-killed-" + std::to_string(getpid()));
+  const pid_t gate = fork();
+  if (gate == 0) {
+    const ClockLock lock(made_clocks(file));
+    raise(SIGKILL);
+  }
+  waitpid(gate, nullptr, 0);
+  while (!text_in(file).ends_with("reset 1\n")) std::this_thread::yield();
+  std::filesystem::remove(file);
+}
+
+TEST(GateClocks, AreInTheResultOnlyIfAskedFor) {
+  MadePrograms made{.change = 0.05};
+  GateResult result = made.gate();
+  EXPECT_FALSE(nlohmann::json::parse(to_json(result)).contains("clocks"));
+  result.clocks = "not locked: no GPU that NVML knows";
+  EXPECT_EQ(nlohmann::json::parse(to_json(result))["clocks"], result.clocks);
+  EXPECT_THAT(to_text(result), HasSubstr("clocks     not locked: no GPU that NVML knows\n"));
+  EXPECT_THAT(to_markdown(result), HasSubstr(" clocks not locked: no GPU that NVML knows."));
 }
 
 TEST(GateProgram, EndsWithAGateThatIsEnded) {

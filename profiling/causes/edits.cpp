@@ -385,9 +385,7 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
       break;
     case EditKind::NoWaits:
       if (edit.name.empty()) each_of(NodeKind::Wait, [&](uint32_t node) { drop_call(node, timing); });
-      else
-        for (const PathGroup& group : selected(edit))
-          for (const auto& [node, share] : group.nodes) changed += drop_wait(node, timing);
+      else changed = without_waits(selected(edit), timing);
       break;
     case EditKind::NoAllocator:
       for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
@@ -449,10 +447,14 @@ void Editor::drop_call(uint32_t node, Timing& timing) const {
 }
 
 // The call of a wait goes; other calls stay and wait no more. Returns how many waits there were.
-size_t Editor::drop_wait(uint32_t node, Timing& timing) const {
-  if (graph_.nodes[node].kind != NodeKind::Wait) return drop_waits(graph_, timing, node);
-  drop_call(node, timing);
-  return 1;
+size_t Editor::without_waits(const std::vector<PathGroup>& groups, Timing& timing) const {
+  size_t waits = 0;
+  for (const PathGroup& group : groups)
+    for (const auto& [node, share] : group.nodes) {
+      if (graph_.nodes[node].kind == NodeKind::Wait) drop_call(node, timing), ++waits;
+      else waits += drop_waits(graph_, timing, node);
+    }
+  return waits;
 }
 
 // Calls that copy from or to the host: their data is another one in each step.

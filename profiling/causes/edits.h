@@ -74,7 +74,6 @@ class Editor {
   std::string some_names() const;
   void learn_times();
   void drop_call(uint32_t node, Timing& timing) const;
-  size_t drop_wait(uint32_t node, Timing& timing) const;
   int64_t* time_before(uint32_t node, Timing& timing) const;
   std::unordered_set<uint32_t> calls_that_copy_with_the_host() const;
   size_t one_graph(Timing& timing) const;
@@ -84,6 +83,7 @@ class Editor {
   std::vector<uint32_t> copies(const Edit& edit) const;
   size_t pinned(const std::vector<uint32_t>& copies, Timing& timing) const;
   size_t overlapped(const std::vector<uint32_t>& copies, Timing& timing) const;
+  size_t without_waits(const std::vector<PathGroup>& groups, Timing& timing) const;
   size_t fuse(const std::vector<PathGroup>& groups, Timing& timing) const;
   size_t work_of_rank(int rank, double factor, Timing& timing) const;
   size_t other_ranks(int count, Timing& timing) const;

@@ -17,7 +17,7 @@ struct ProveArguments {
   bool json = false;
 };
 
-// Of a program, RUN is the first word.
+// RUN is the first word of a program.
 app::Proof proof_of(const ProveArguments& a) {
   const bool program = !a.switches.empty() || !a.program.empty();
   if (!program && a.edits.empty()) throw UsageError("prove: name the edits, for example --edits \"no sync\"");

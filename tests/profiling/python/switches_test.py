@@ -240,7 +240,7 @@ class Proofs(unittest.TestCase):
         self.assertEqual(found.returncode, 0, found.stderr)
         self.assertEqual(json.loads(found.stdout)["changes"], "workers", "pinned and non-blocking have no copies here")
         self.assertIn("predicted to help: workers", found.stderr)
-        refused = self.prove("--switch", "pinned", "--edits", "backward gone", "--rounds", "1", "--", program[0], "-c", "import torch; x = torch.optim.SGD([torch.ones(1)], lr=1)\nfor i in range(9): x.step()")
+        refused = self.prove("--switch", "pinned", "--edits", "SGD.step /2", "--rounds", "1", "--", program[0], "-c", "import torch; x = torch.optim.SGD([torch.ones(1)], lr=1)\nfor i in range(9): x.step()")
         self.assertIn("has nothing that pinned changes", refused.stderr)
 
 

@@ -7,11 +7,11 @@
 #include <memory>
 #include <unordered_map>
 
-#include "profiling/annotate/code_stack.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/packed_file.h"
 #include "profiling/formats/pickle_reader.h"
 #include "profiling/formats/trace_builder.h"
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {

@@ -145,7 +145,7 @@ check "it says what was judged, and that the programs differ" '[[ $? == 1 ]] && 
 "$program" train iris "${cpu[@]}" --set exec.fusion=off --no-output --trace full --run f.wsrun >/dev/null; "$program" gate r.wsrun f.wsrun --markdown gate.md >gate.txt
 check "different work is said without a verdict, in the table for a pull request too" '[[ $? == 3 ]] && grep -q "^only in B .*softmax" gate.txt && grep -q "^| only in B | | .*softmax" gate.md'
 "$program" gate --at-most 500% --pairs 9 --json -- iris "${cpu[@]}" --set train.epochs=1 --set exec.fusion=off -- iris "${cpu[@]}" --set train.epochs=1 >gate.json
-check "of choices that are trained too" 'python3 -c "import json; gate = json.load(open(\"gate.json\")); assert \"softmax\" in gate[\"only_in_a\"], gate"'
+check "of choices that are trained too" 'python3 -c "import json; gate = json.load(open(\"gate.json\")); assert \"cross-entropy\" in gate[\"only_in_a\"], gate"'
 "$program" gate -- true -- sh -c "echo it broke; exit 4" >gate.txt; check "a gate whose program fails: 1" '[[ $? == 1 ]] && grep -q "B: it ended with status 4: it broke" gate.txt'
 "$program" gate --lock-clocks r.wsrun r.wsrun 2>err.txt; check "clocks are locked for programs only: 2" '[[ $? == 2 ]] && grep -q "run files are measured already" err.txt'
 "$program" gate true 2>err.txt; check "a gate of one side: 2" '[[ $? == 2 ]]'

@@ -8,6 +8,7 @@
 #include "app/core/report/drawing.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "app/widgets/glossary.h"
 #include "app/widgets/theme.h"
 #include "profiling/analysis/step_breakdown.h"
 
@@ -23,6 +24,13 @@ QString where_text(const PathPicture::Bar& bar) {
   if (bar.made_to_fit) return QObject::tr("Drawn as short as it must be, so that no other rank waits for it.");
   return bar.on_path ? QObject::tr("On the critical path.") : QObject::tr("Off the path: it could end %1 later.").arg(step_time_text(bar.slack_us));
 }
+
+// The line below what is on the path.
+void underline(QPainter& painter, const QRectF& box, double width) {
+  painter.fillRect(QRectF(box.left(), box.bottom() + 0.5, box.width(), width), theme().text);
+}
+
+QString path_name() { return QObject::tr("critical path"); }
 
 // Empty if too few letters fit to know the name by.
 QString name_in(const QFontMetrics& metrics, const QString& name, double width) {
@@ -66,9 +74,20 @@ void StepPathView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   if (pictures_.empty()) return;
+  paintLegend(painter);
   paintAxis(painter);
   double top = kAxis;
   for (const PathPicture& picture : pictures_) top = paintPicture(painter, picture, top) + kSpace;
+}
+
+// A short block with the line that marks the path.
+void StepPathView::paintLegend(QPainter& painter) const {
+  const QRectF swatch(8, 6, 14, 9);
+  draw_fill(painter, swatch, meaning_brush(prof::Meaning::Sync));
+  underline(painter, swatch, kUnderline);
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().secondary);
+  painter.drawText(QRectF(swatch.right() + 6, 2, kLeft - swatch.right() - 6, kAxis - 4), Qt::AlignLeft | Qt::AlignVCenter, path_name());
 }
 
 void StepPathView::paintAxis(QPainter& painter) const {
@@ -118,7 +137,7 @@ void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, doub
     painter.setOpacity(bar.on_path ? 1 : kFaint);
     if (!bar.is_gap) draw_fill(painter, box, bar.waits_for_data ? QBrush(part_colour({.kind = prof::PartKind::HostData})) : meaning_brush(bar.meaning));
     painter.setOpacity(1);
-    if (bar.on_path) painter.fillRect(QRectF(box.left(), box.bottom() + 0.5, box.width(), std::min(kUnderline, space / 2)), theme().text);
+    if (bar.on_path) underline(painter, box, std::min(kUnderline, space / 2));
     const QString name = name_in(painter.fontMetrics(), bar.name, box.width());
     if (name.isEmpty()) continue;
     painter.setPen(bar.on_path && !bar.is_gap ? theme().ink_on(theme().of(bar.meaning)) : theme().secondary);
@@ -145,8 +164,9 @@ bool StepPathView::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
   const PathPicture::Bar* bar = barAt(help->pos());
-  setToolTip(!bar ? QString()
-                  : tr("%1: %2. %3").arg(bar->name, step_time_text(bar->end - bar->begin), where_text(*bar)));
+  const Word* word = help->pos().x() < kLeft && help->pos().y() < kAxis ? word_of(path_name()) : nullptr;
+  if (bar) setToolTip(tr("%1: %2. %3").arg(bar->name, step_time_text(bar->end - bar->begin), where_text(*bar)));
+  else setToolTip(word ? word_tip(*word) : QString());
   return QWidget::event(event);
 }
 

@@ -50,6 +50,7 @@ class StepPathView : public QWidget {
   double longest() const;
   double rowHeight() const;
   double x(double us) const;
+  void paintLegend(QPainter& painter) const;
   void paintAxis(QPainter& painter) const;
   double paintPicture(QPainter& painter, const PathPicture& picture, double top) const;
   void paintRow(QPainter& painter, const PathPicture::Row& row, double top) const;

@@ -105,10 +105,10 @@ Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const 
   return table;
 }
 
-// An edit, and what a step takes more or less with it.
+// An edit, and what a step takes more or less with it. The sum of several edits is bold and has no button.
 class EditRow : public QWidget {
  public:
-  EditRow(QString name, QString change, QWidget* parent) : QWidget(parent), name_(std::move(name)), change_(std::move(change)) {
+  EditRow(QString name, QString change, bool sum, QWidget* parent) : QWidget(parent), name_(std::move(name)), change_(std::move(change)), sum_(sum) {
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 4, 0);
     row->addStretch(1);
@@ -116,6 +116,8 @@ class EditRow : public QWidget {
     remove->setText(QStringLiteral("×"));
     remove->setAutoRaise(true), remove->setFixedSize(kRemove, kRemove), remove->setFocusPolicy(Qt::TabFocus);
     remove->setToolTip(QObject::tr("Take this edit away")), remove->setAccessibleName(QObject::tr("Take away: %1").arg(name_));
+    remove->setVisible(!sum);
+    setAccessibleName(name_ + ' ' + change_);
     row->addWidget(remove);
   }
   QToolButton* remove;
@@ -123,7 +125,7 @@ class EditRow : public QWidget {
  protected:
   void paintEvent(QPaintEvent*) override {
     QPainter painter(this);
-    painter.setFont(ui_font(12));
+    painter.setFont(ui_font(12, sum_ ? 600 : 400));
     painter.setPen(theme().text);
     const QRect box = rect().adjusted(4, 0, -kRemove - 10, 0);
     draw_number(painter, box, Qt::AlignRight | Qt::AlignVCenter, change_);
@@ -134,6 +136,7 @@ class EditRow : public QWidget {
  private:
   static constexpr int kRemove = 20;
   QString name_, change_;
+  bool sum_;
 };
 
 QStringList texts_of(const std::string& edits) {
@@ -422,7 +425,7 @@ void WhatIfPanel::fill() {
   }
   const prof::WhatIf& r = *result_;
   const QString steps = r.whole_trace ? tr("the whole trace") : tr("median step of %1").arg(text(prof::which_steps(r.which)));
-  QStringList notes{tr("Underlined: the [critical path], the chain of work and waits that decides how long a step takes.")}, tips;
+  QStringList notes{tr("Bright: the critical path, the chain of work and waits that decides how long a step takes. Pale: what has time to spare.")}, tips;
   if (!edits_.isEmpty()) notes << text(proved_.note(r.measured_us, {kind_of_edits(joined(edits_))}));
   for (const std::string& warning : r.warnings) notes << text(warning);
   if (const Insight* advice = adviceWithTheEdits()) tips << text(relation_text(*advice));
@@ -442,25 +445,26 @@ void WhatIfPanel::fillEdits() {
   if (result_ && !result_->edits.empty()) {
     constexpr double kNothing = 1e-3;  // of a step
     double shared = -result_->saves_us.value;
-    for (const prof::EditPart& part : result_->edits) shared += part.alone_us;
-    for (int i = 0; i < edits_.size(); ++i) {
-      auto* item = new QListWidgetItem(list_);
-      item->setSizeHint({0, 24});
-      list_->setItemWidget(item, editRow(i));
+    for (const prof::EditPart& part : result_->edits) {
+      shared += part.alone_us;
+      addRow(text(part.text), part.alone_us, false);
     }
-    const QString sum = shared > 0 ? tr("%1 are saved by more than one edit and count once.") : tr("%1 are saved only together.");
+    if (result_->edits.size() > 1) addRow(tr("together"), result_->saves_us.value, true);
+    const QString either = edits_.size() == 2 ? tr("%1 would be saved by either edit.") : tr("%1 would be saved by several of the edits.");
+    const QString sum = shared > 0 ? either : tr("%1 are saved only together.");
     if (result_->edits.size() > 1 && std::abs(shared) > kNothing * result_->measured_us.value) together_->setText(sum.arg(text(prof::interval_text({std::abs(shared), 0}, result_->measured_us.value))));
   }
   for (QLabel* below : {together_, proof_}) below->setVisible(!below->text().isEmpty());
 }
 
-QWidget* WhatIfPanel::editRow(int index) {
-  const prof::EditPart& part = result_->edits[static_cast<size_t>(index)];
-  const auto change = [&](double saves) { return QString(saves > 0 ? QChar(0x2212) : QChar('+')) + text(prof::interval_text({std::abs(saves), 0}, result_->measured_us.value)); };
-  auto* row = new EditRow(text(part.text), change(part.mean_us), list_);
-  row->setToolTip(result_->edits.size() == 1 ? text(part.text) : tr("%1\nIts part of what the edits do together: %2. Alone: %3.").arg(text(part.text), change(part.mean_us), change(part.alone_us)));
-  connect(row->remove, &QToolButton::clicked, this, [this, index] { removeEdit(index); }, Qt::QueuedConnection);
-  return row;
+void WhatIfPanel::addRow(const QString& name, double saves_us, bool sum) {
+  const QString change = QString(saves_us > 0 ? QChar(0x2212) : QChar('+')) + text(prof::interval_text({std::abs(saves_us), 0}, result_->measured_us.value));
+  auto* item = new QListWidgetItem(list_);
+  item->setSizeHint({0, 24});
+  auto* row = new EditRow(name, change, sum, list_);
+  row->setToolTip(sum || result_->edits.size() == 1 ? name : tr("%1\nWhat this edit saves alone.").arg(name));
+  connect(row->remove, &QToolButton::clicked, this, [this, index = list_->row(item)] { removeEdit(index); }, Qt::QueuedConnection);
+  list_->setItemWidget(item, row);
 }
 
 void WhatIfPanel::fillOffers() {
@@ -484,8 +488,9 @@ QString WhatIfPanel::whyNotProved() const {
   if (run_->elsewhere) return tr("The run was trained by another program.");
   if (training_) return tr("Stop the training first (Run › Stop).");
   try {
-    const ChosenEdits chosen = choices_of(run_->spec, prof::parse_edits(joined(edits_)), device_info().cuda);
-    return chosen.refusal.empty() ? QString() : tr("Not here: %1").arg(text(chosen.refusal));
+    const auto refusal = [this](bool cuda) { return choices_of(run_->spec, prof::parse_edits(joined(edits_)), cuda).refusal; };
+    const std::string here = refusal(device_info().cuda);
+    return !here.empty() && refusal(true).empty() ? tr("Checking needs a GPU.") : text(here);
   } catch (const std::exception& problem) {
     return QString::fromUtf8(problem.what());
   }

@@ -71,7 +71,7 @@ class WhatIfPanel : public QWidget {
   void fill();
   void fillEdits();
   void fillOffers();
-  QWidget* editRow(int index);
+  void addRow(const QString& name, double saves_us, bool sum);
   void fillPrediction();
   void fillTables();
   void fitTables();

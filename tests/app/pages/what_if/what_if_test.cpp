@@ -2,6 +2,7 @@
 // "Checks": how far predictions were off.
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QMenu>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -118,6 +119,13 @@ void WhatIfTest::anEditIsPredicted() {
   const double before = shown.panel.result()->measured_us.value;
   QVERIFY(shown.panel.addEdit("no sync; launch calls /2; no sync"));
   QCOMPARE(shown.panel.edits(), QStringList({"no sync", "launch calls /2"}));
+  const auto* list = shown.panel.findChild<QListWidget*>();  // what each edit saves alone, as Advice says it, and their sum
+  const prof::WhatIf& predicted = *shown.panel.result();
+  const auto row = [&](int i) { return list->itemWidget(list->item(i))->accessibleName(); };
+  const auto saving = [&](double us) { return QString(QChar(0x2212)) + QString::fromStdString(prof::interval_text({us, 0}, predicted.measured_us.value)); };
+  QCOMPARE(list->count(), 3);
+  QCOMPARE(row(0), "no sync " + saving(predicted.edits[0].alone_us));
+  QCOMPARE(row(2), "together " + saving(predicted.saves_us.value));
   QVERIFY(shown.panel.result()->predicted_us.value < 0.95 * before);
   QCOMPARE(shown.panel.view()->pictures().size(), 2u);
   QVERIFY(shown.panel.view()->pictures()[0].rows.size() >= 2);

@@ -561,10 +561,27 @@ LatenessMap lateness_map(const RankReport& report, double width, double height) 
   return map;
 }
 
+namespace {
+
+// The other ranks wait for a late one. Transfers have the full colour.
+uint32_t waits_colour(const FigureInk& ink) { return mixed_colour(ink.ground, ink.point, 0.4); }
+
+// What the bars or cells are, and how they relate to the wait that the headline names.
+std::string lateness_caption(const RankReport& report) {
+  std::string caption = "how late each rank comes to its latest collective, by step";
+  double calls = 0;
+  for (const prof::CollectiveRow& row : report.collectives) calls += row.count;
+  if (report.straggler.of_median && calls > 1.5)
+    caption += " · the wait of " + time_text(report.straggler.cost_us) + " is the sum over the " + count_text(std::round(calls)) + " collectives of the median step";
+  return caption;
+}
+
+}  // namespace
+
 uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double late_us, const FigureInk& ink) {
   constexpr double kLeast = 0.06;  // just above the clock error
   if (!(late_us > clock_error_us)) return ink.grid;
-  if (map.bars()) return ink.point;
+  if (map.bars()) return waits_colour(ink);
   return mixed_colour(ink.grid, ink.point, kLeast + (1 - kLeast) * std::min(1.0, late_us / map.scale_us));
 }
 
@@ -572,7 +589,7 @@ Drawing lateness_frame(const RankReport& report, const LatenessMap& map, const F
   Drawing drawing;
   drawing.width = width, drawing.height = map.bottom() + kMapBottom;
   if (!report.any()) return drawing;
-  drawing.text(kMapEdge, 14, "how late each rank arrives after the first, by step", Anchor::Start, 11,
+  drawing.text(kMapEdge, 14, lateness_caption(report), Anchor::Start, 11,
                hex_colour(ink.quiet));
   add_rank_labels(report, map, ink, drawing);
   add_host_labels(report, map, ink, drawing);
@@ -618,7 +635,7 @@ Drawing rank_steps_figure(const RankReport& report, double width, double height,
     uint32_t fill;
   };
   const std::array<Part, 4> parts{{{"computes", ink.meaning[static_cast<size_t>(prof::Meaning::Matrix)]},
-                                   {"waits for a rank", mixed_colour(ink.ground, ink.point, 0.4)},
+                                   {"waits for a rank", waits_colour(ink)},
                                    {"transfers", ink.point},
                                    {"other, idle", ink.grid}}};
   double x = kMapEdge;

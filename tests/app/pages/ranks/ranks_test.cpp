@@ -99,6 +99,7 @@ class RanksTest : public QObject, FilledWindow {
   void aLargeMapIsDrawnInAFrame();
   void bandwidthIsThereIfItIsKnown();
   void namesOfKernelsAreShort();
+  void theCaptionNamesTheMeasureOfTheBars();
   void aRankWithoutAFileIsNamed();
   void picturesAndTablesAreWritten();
   void theReportHasASection();
@@ -320,6 +321,18 @@ void RanksTest::bandwidthIsThereIfItIsKnown() {
   for (prof::CollectiveRow& row : report.collectives) row.bus_gb_s = 0;
   shown.panel.showReport(report);
   QVERIFY(!shown.panel.bandwidthPane()->isVisible());
+}
+
+void RanksTest::theCaptionNamesTheMeasureOfTheBars() {
+  prof::RankReport report = test::made_report();
+  const auto caption = [](const ShownRanks& shown) {
+    for (const PaintedText& one : painted_texts(*shown.panel.map()))
+      if (one.text.startsWith("how late each rank comes to its latest collective, by step")) return one.text;
+    return QString();
+  };
+  QVERIFY(caption(ShownRanks(report)).endsWith(", by step"));
+  report.straggler.of_median = true, report.straggler.cost_us = 3560;  // the headline has the wait at all collectives
+  QVERIFY2(caption(ShownRanks(report)).contains(" · the wait of 3.56 ms is the sum over the "), qPrintable(caption(ShownRanks(report))));
 }
 
 void RanksTest::aRankWithoutAFileIsNamed() {

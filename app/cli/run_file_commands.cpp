@@ -152,7 +152,10 @@ std::string causes_text(const prof::RunData& run) {
   std::string text;
   const app::RunInsights all = app::run_insights(run);
   const app::ProvedPredictions proved = app::proved_predictions();
+  bool small = false;
   for (const app::Insight& insight : all.found) {
+    if (insight.changes_little && !small) text += std::string("\n") + app::kTooSmall + ":\n";
+    small = insight.changes_little;
     text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + indented(insight.why);
     std::string change;
     for (const auto& [key, value] : insight.change) change += " --set " + key + "=" + value;

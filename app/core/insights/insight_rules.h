@@ -64,6 +64,7 @@ struct Insight {
   Interval saves_us = {};                                   // what they save, by predict_savings(); NaN without a prediction
   Interval replayed_us = {};                                // the measured step of this prediction
   double at_most_us = 0;                                    // limit of what it saves a step, if no edit can say it
+  bool changes_little = false;                              // less than how well the step time is known: it comes last
   std::string no_saving = {};                               // in a few words, why it has no saving: the headline has it instead
   bool shows_gap = false;                                   // the place ends the longest gap on the GPU
   std::vector<Insight> same_part = {};                      // findings about the same part of the split: one card has them all

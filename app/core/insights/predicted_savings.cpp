@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "app/core/proofs/proved_predictions.h"
 #include "engine/plan/run_spec.h"
@@ -21,7 +22,7 @@ constexpr double kMostUnexplained = 0.10;  // share of a step that the GPU idles
 
 // The host waits while the GPU works anyway: without the wait, the step takes as long.
 bool is_harmless_wait(const Insight& insight) {
-  const bool wait = insight.rule == "waits" || insight.rule == "waits by a line";
+  const bool wait = insight.rule == "waits" || insight.rule == "wait at this line";
   return wait && insight.saves_us.known() && !(insight.saves_us.value > insight.saves_us.half_width);
 }
 
@@ -64,9 +65,9 @@ double saving_us(const Insight& insight, double step_us) {
   return insight.predicted_us > 0 ? step_us - insight.predicted_us : insight.at_most_us;
 }
 
-// What spoils the whole training comes first, then the largest saving. What has no saving keeps its order.
+// What spoils the whole training comes first, then the largest saving. What has no saving keeps its order. What changes little is last.
 void order_by_saving(std::vector<Insight>& insights, double step_us) {
-  std::ranges::stable_sort(insights, std::ranges::greater{}, [&](const Insight& one) { return std::pair(one.spoils_training, std::max(0.0, saving_us(one, step_us))); });
+  std::ranges::stable_sort(insights, std::ranges::greater{}, [&](const Insight& one) { return std::tuple(one.spoils_training, !one.changes_little, std::max(0.0, saving_us(one, step_us))); });
 }
 
 // A finding about the median step that names no action is one with an insight about the same part of the split.
@@ -145,6 +146,7 @@ void replay_edits(std::vector<Insight>& insights, const std::function<prof::Step
       const prof::WhatIf result = prof::what_if(*known, trace, edits, 0);
       if (result.unexplained_us > kMostUnexplained * result.measured_us.value) return;
       insight.saves_us = result.saves_us, insight.replayed_us = result.measured_us;
+      insight.changes_little = !insight.spoils_training && result.saves_us.value < result.measured_us.half_width;
       if (insight.predicted_us > 0) insight.predicted_us = facts.step_us * result.predicted_us.value / result.measured_us.value;
       relate(insight, edits, result, facts);
     } catch (const Failure&) {  // the newest steps have nothing that the edits could change
@@ -167,9 +169,9 @@ std::string saving_text(const Insight& insight, double step_us) {
   const bool at_most = us.value < us.half_width || (!insight.saves_us.known() && insight.predicted_us <= 0);  // the interval holds 0, or it is a limit
   const double most = us.value < us.half_width ? us.value + us.half_width : us.value;
   if (!insight.saves_us.known() && insight.predicted_us <= 0 && insight.at_most_us <= 0) return {};
-  if (!(most > 0)) return "a step takes as long";
+  if (!(most > 0)) return "a step would take as long";
   const std::string share = step_us > most ? " (" + percent(most / step_us, most < 0.01 * step_us ? 1 : 0) + ")" : "";
-  return std::string("a step takes ") + (at_most ? "up to " : "") + prof::interval_text({most}, std::max(step_us, most)) + " less" + share;
+  return std::string("a step would take ") + (at_most ? "up to " : "") + prof::interval_text({most}, std::max(step_us, most)) + " less" + share;
 }
 
 std::string relation_text(const Insight& insight) {

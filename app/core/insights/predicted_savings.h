@@ -17,7 +17,7 @@ namespace ws::app {
 // The largest saving comes first, and is the headline of its insight. Findings about one part of the split become one insight.
 void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts);
 
-// "a step takes 12.3 µs less (4 %)", "a step takes up to 835.0 µs less (40 %)"; empty without a prediction. `step_us`: of the facts above.
+// "a step would take 12.3 µs less (4 %)", "a step would take up to 835.0 µs less (40 %)"; empty without a prediction. `step_us`: of the facts above.
 std::string saving_text(const Insight& insight, double step_us);
 // How the saving relates to the split: "“launch gaps” takes 95.5 µs in the split. A step saves about that." Empty without such figures.
 std::string relation_text(const Insight& insight);
@@ -31,6 +31,8 @@ struct PredictionsNote {
   std::string text, checked;
 };
 PredictionsNote predictions_note(const std::vector<Insight>& insights);
+
+inline constexpr const char* kTooSmall = "Too small to matter";  // the heading above the insights that change little, which come last
 
 // What a person does about it: "choose allocator arena, launch graph", "give the DataLoader more workers". Empty for a finding only.
 std::string action_of(const Insight& insight);

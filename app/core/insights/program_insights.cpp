@@ -411,7 +411,7 @@ class Program {
     if (in_windows && gpu_never_idles()) return {};  // it costs nothing that the host waits
     const size_t cut = most->first.find('\n');
     const bool copies = most->first.substr(cut + 1) == "aten::copy_";
-    Insight found = insight("waits by a line",
+    Insight found = insight("wait at this line",
                    most->first.substr(0, cut) + does(most->first.substr(cut + 1)) + ": it waits " +
                        (in_windows ? time_and_share(most->second)
                                    : text(most->second.time, most->second.count) + " each time, " + percent(untraced_share, 0) + " of the time between trace windows"),

@@ -241,7 +241,7 @@ Found tiny_kernels(const Judged& j) {
   }
   Insight found = insight(j, "tiny kernels", j.count(tiny) + " of " + j.count(static_cast<double>(j.seen.kernels)) + " kernels" + j.of_a_step() + " run for less than 5 µs", why + ".",
                           Meaning::Launch, j.in_judged(static_cast<TimeNs>(j.seen.tiny) * kTiny), {j.seen.commonest_tiny}, action, edits);
-  if (loader) found.no_saving = "fewer launches would change little";
+  if (loader) found.no_saving = "fewer launches would change little", found.changes_little = true;
   return found;
 }
 

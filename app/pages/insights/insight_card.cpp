@@ -40,6 +40,22 @@ QString with_breaks(const QString& text) {
   return words.join(' ');
 }
 
+// The parts of the run's step; empty if the insight is about the mean step of all ranks, or of another rank.
+std::vector<EvidenceBars::Part> split_of(const Insight& insight, const RunFacts& facts) {
+  const bool other_step = (insight.step_us > 0 && !insight.of_median) || (insight.rank >= 0 && insight.rank != facts.rank);
+  std::vector<EvidenceBars::Part> parts;
+  const auto add = [&parts](prof::PartId id, double us) {
+    if (us > 0) parts.push_back({id, us});
+  };
+  for (const Meaning meaning : prof::kPartOrder) {
+    if (other_step) break;
+    const double within = meaning == Meaning::Communication ? facts.rank_wait_us : meaning == Meaning::Idle ? facts.data_wait_us : 0;
+    add({meaning}, facts.part(meaning) - within);
+    add({meaning, meaning == Meaning::Idle ? prof::PartKind::HostData : prof::PartKind::RankWait}, within);
+  }
+  return parts;
+}
+
 QString change_in_time(double before, double after) {
   return (after > before ? "+" : "") + fixed_text(100 * (after - before) / before, 0) + " %";
 }
@@ -58,7 +74,16 @@ QString EvidenceBars::nameOf(RowKind kind) const {
   return of_ranks_ ? tr("step") : tr("median now");
 }
 
-void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
+// The parts in the order of every view. An insight may be about a time that is no part of the split.
+void EvidenceBars::setParts(Row& now, const RunFacts& facts, const std::vector<Part>& split) {
+  now.parts = split;
+  for (size_t m = 0; split.empty() && m < std::size(facts.part_us); ++m)
+    if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m) == look_at_.meaning ? look_at_ : prof::PartId{static_cast<Meaning>(m)}, facts.part_us[m]});
+  const auto meant = std::ranges::find(now.parts, look_at_, &Part::id);
+  meant_us_ = of_itself_ ? facts.part(look_at_.meaning) : meant == now.parts.end() ? 0 : meant->us;
+}
+
+void EvidenceBars::setContent(const RunFacts& facts, const std::vector<Part>& split, const Insight& insight, const Tried* tried) {
   rows_.clear();
   step_us_ = facts.step_us;
   rule_ = QString::fromStdString(insight.rule), of_several_parts_ = insight.of_several_parts;
@@ -67,10 +92,9 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
   const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !insight.of_median && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, timeText(facts.step_us), facts.step_us, {}, {}};
-    for (size_t m = 0; m < std::size(facts.part_us); ++m)
-      if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m), facts.part_us[m]});
+    setParts(now, facts, split);
     // A program without a GPU has nothing to split here.
-    const bool idle_only = now.parts.size() == 1 && now.parts[0].meaning == Meaning::Idle;
+    const bool idle_only = now.parts.size() == 1 && now.parts[0].id.meaning == Meaning::Idle;
     if (!idle_only) rows_.push_back(std::move(now));
     const auto against_now = [&](RowKind kind, double us) {
       if (us > 0) rows_.push_back({kind, timeText(us), us, {}, change_in_time(facts.step_us, us)});
@@ -79,16 +103,13 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
     against_now(RowKind::Predicted, insight.predicted_us > 0 || !saves ? insight.predicted_us : facts.step_us - insight.saves_us.value);
     if (tried) against_now(RowKind::Measured, tried->measured_us);
   }
+  const auto shows = [&insight](const QString& figure) { return insight.why.find(figure.toStdString()) != std::string::npos; };
+  figures_in_text_ = !rows_.empty() && shows(timeText(meant_us_)) && shows(shareText());
   QStringList words;
   for (const Row& row : rows_) words << (nameOf(row.kind) + " " + row.value + " " + row.change).trimmed();
   setAccessibleName((whole_trace_ ? tr("The time: %1") : tr("A step: %1")).arg(words.join(", ")) + (steps_.isEmpty() ? QString() : " · " + steps_));
   updateGeometry();
   update();
-}
-
-QBrush EvidenceBars::brushOf(const Part& part) const {
-  if (of_several_parts_ && part.meaning == look_at_.meaning) return theme().of(Meaning::Other);
-  return part_brush(part.meaning == look_at_.meaning ? look_at_ : prof::PartId{part.meaning});
 }
 
 QString EvidenceBars::timeText(double us) const { return text(time_text(us, step_us_)); }
@@ -100,6 +121,22 @@ QString EvidenceBars::nameOfPart() const {
   return whole_trace_ && look_at_.meaning == Meaning::Sync ? tr("sync while no kernel runs") : ws::app::meaning_name(look_at_.meaning);
 }
 
+// All parts pale, and the meant time at the place of its part.
+void EvidenceBars::paintParts(QPainter& painter, const Row& row, const QRectF& bar, double scale) const {
+  double x = bar.left(), meant = bar.left();
+  painter.setOpacity(meant_us_ > 0 ? static_cast<double>(kAside) : 1);
+  for (const Part& part : row.parts) {
+    if (part.id == look_at_) meant = x;
+    draw_fill(painter, QRectF(x, bar.top(), part.us * scale, bar.height()), part_brush(part.id));
+    x += part.us * scale;
+  }
+  painter.setOpacity(1);
+  if (row.parts.empty() || !(meant_us_ > 0)) return;
+  const QRectF box(std::max(bar.left(), std::min(meant, bar.right() - meant_us_ * scale)), bar.top(), meant_us_ * scale, bar.height());
+  painter.fillRect(box, theme().base);
+  draw_fill(painter, box, of_several_parts_ ? QBrush(theme().of(Meaning::Other)) : part_brush(look_at_));
+}
+
 void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const {
   const Theme& t = theme();
   painter.setFont(ui_font(11));
@@ -108,13 +145,7 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
                    nameOf(row.kind));
   double x = box.left() + kNameWidth;
   const QRectF bar(x, box.top() + 4, row.us * scale, box.height() - 8);
-  const bool all = std::ranges::none_of(row.parts, [this](const Part& part) { return part.meaning == look_at_.meaning; });
-  for (const Part& part : row.parts) {
-    painter.setOpacity(all || part.meaning == look_at_.meaning ? 1.0 : static_cast<double>(kAside));
-    draw_fill(painter, QRectF(x, bar.top(), part.us * scale, bar.height()), brushOf(part));
-    x += part.us * scale;
-  }
-  painter.setOpacity(1);
+  paintParts(painter, row, bar, scale);
   if (row.parts.empty()) {
     QPen outline(t.strong_border, 1, row.kind == RowKind::Predicted ? Qt::DashLine : Qt::SolidLine);
     painter.setPen(outline);
@@ -140,21 +171,25 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
   const double scale = std::max(10.0, width() - kNameWidth - kValueWidth - 8.0) / most;
   for (int i = 0; i < rows(); ++i)
     paintRow(painter, rows_[static_cast<size_t>(i)], QRectF(0, i * kRowHeight, width(), kRowHeight), scale);
-  for (const Part& part : rows_[0].parts) {
-    if (part.meaning != look_at_.meaning) continue;
-    painter.setPen(theme().secondary);
-    painter.setFont(ui_font(11));
-    const QString share = part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us));
-    const QString of = steps_.isEmpty() ? QString() : tr(" of %1").arg(steps_);
-    const QString words = (whole_trace_ ? tr("%1: %2, %3 % of the time") : steps_.isEmpty() ? tr("%1: %2, %3 % of the step") : tr("%1: %2, %3 % of the median")) + of;
-    const QString time = timeText(part.us);
-    painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18), Qt::AlignLeft | Qt::AlignVCenter,
-                     words.arg(nameOfPart(), time, share));
-  }
+  painter.setPen(theme().secondary);
+  painter.setFont(ui_font(11));
+  painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18), Qt::AlignLeft | Qt::AlignVCenter, caption());
+}
+
+QString EvidenceBars::shareText() const {
+  return meant_us_ < 0.005 * rows_[0].us ? tr("less than 1 %") : tr("%1 %").arg(std::lround(100 * meant_us_ / rows_[0].us));
+}
+
+QString EvidenceBars::caption() const {
+  if (rows_.empty() || rows_[0].parts.empty() || !(meant_us_ > 0)) return {};
+  QString of = whole_trace_ ? tr("the time") : steps_.isEmpty() ? tr("the step") : tr("the median");
+  if (!steps_.isEmpty()) of += tr(" of %1").arg(steps_);
+  if (figures_in_text_) return tr("%1, in %2").arg(nameOfPart(), of);
+  return tr("%1: %2, %3 of %4").arg(nameOfPart(), timeText(meant_us_), shareText(), of);
 }
 
 InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, const QString& checked, bool first, QWidget* parent)
-    : QFrame(parent), facts_(facts_for(insight, facts)), insight_(insight) {
+    : QFrame(parent), facts_(facts_for(insight, facts)), split_(split_of(insight, facts)), insight_(insight) {
   facts_.plan = nullptr;  // the plan belongs to the run, which may be deleted before the card
   style_ground(*this, "panel");
   setAccessibleName(QString::fromStdString(insight.rule));
@@ -219,7 +254,7 @@ QString InsightCard::changeText() const {
 }
 
 void InsightCard::setTried(const Tried* tried) {
-  bars_->setContent(facts_, insight_, tried);
+  bars_->setContent(facts_, split_, insight_, tried);
   result_->setVisible(tried != nullptr);
   if (!tried) return result_->clear();
   if (!tried->problem.isEmpty()) return result_->setText(tried->problem);

@@ -24,7 +24,12 @@ class EvidenceBars : public QWidget {
   Q_OBJECT
  public:
   explicit EvidenceBars(QWidget* parent = nullptr);
-  void setContent(const RunFacts& facts, const Insight& insight, const Tried* tried);
+  struct Part {
+    prof::PartId id;
+    double us;
+  };
+  // `split`: the step of the run, the same on all cards; empty if the insight is about another step.
+  void setContent(const RunFacts& facts, const std::vector<Part>& split, const Insight& insight, const Tried* tried);
   int rows() const { return static_cast<int>(rows_.size()); }
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return {220, sizeHint().height()}; }
@@ -33,10 +38,6 @@ class EvidenceBars : public QWidget {
   void paintEvent(QPaintEvent*) override;
 
  private:
-  struct Part {
-    prof::Meaning meaning;
-    double us;
-  };
   enum class RowKind { Now, Predicted, Measured };
   struct Row {
     RowKind kind;
@@ -46,12 +47,16 @@ class EvidenceBars : public QWidget {
     QString change;  // compared with now
   };
   QString nameOf(RowKind kind) const;
-  QBrush brushOf(const Part& part) const;
+  void setParts(Row& now, const RunFacts& facts, const std::vector<Part>& split);
+  void paintParts(QPainter& painter, const Row& row, const QRectF& bar, double scale) const;
+  QString shareText() const;
+  QString caption() const;  // of the part that the insight is about; empty without one
   QString timeText(double us) const;  // in the unit of the step
   QString nameOfPart() const;  // that the insight is about
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
-  double step_us_ = 0;
+  double step_us_ = 0, meant_us_ = 0;  // meant: the part that the insight is about
+  bool figures_in_text_ = false;       // of that part: the card says them
   prof::PartId look_at_{prof::Meaning::Other};
   QString rule_;   // "waits for data"
   QString steps_;  // "steps 21–58"; empty: the time is not cut to steps
@@ -81,6 +86,7 @@ class InsightCard : public QFrame {
   void addShow(const Insight& shown, QHBoxLayout* buttons);
   QString changeText() const;
   RunFacts facts_;
+  std::vector<EvidenceBars::Part> split_;
   Insight insight_;
   EvidenceBars* bars_;
   QLabel *result_, *blocked_;

@@ -47,6 +47,12 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
   empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   column_->addWidget(empty_);
+  small_ = new QLabel(tr(kTooSmall), list);
+  small_->setToolTip(tr("They save less than what the step time is known to."));
+  small_->setFont(ui_font(12.5, 600));
+  small_->setForegroundRole(QPalette::PlaceholderText);
+  small_->setContentsMargins(10, 8, 10, 2);
+  column_->addWidget(small_);
   note_ = new QLabel(list);
   note_->setWordWrap(true);
   note_->setFont(ui_font(11));
@@ -98,7 +104,7 @@ void InsightsTab::refresh() {
   }
   fill(facts, found);
   showAttempts();
-  emit counted(static_cast<int>(found.size()));
+  emit counted(static_cast<int>(std::ranges::count(found, false, &Insight::changes_little)));
 }
 
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
@@ -119,12 +125,13 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   shown_ = now;
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();
   cards_.clear();
+  small_->setVisible(std::ranges::any_of(found, &Insight::changes_little));
   for (size_t i = 0; i < found.size(); ++i) {
     auto* card = new InsightCard(facts, found[i], text(relations[i]), text(checked[i]), i == 0, this);
     connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
     connect(card, &InsightCard::showClicked, this, [this](const Insight& shown) { emit showWanted(run_, shown); });
     card->setShowable([this](const Insight& shown) { return evidence_of(*run_, shown).has_value(); });
-    column_->insertWidget(static_cast<int>(i) + 1, card);
+    column_->insertWidget(column_->indexOf(found[i].changes_little ? note_ : small_), card);
     cards_.push_back(card);
   }
 }

@@ -32,7 +32,7 @@ class InsightsTab : public QWidget {
   void setTrainer(std::function<Run*(const RunSpec&, const QString& title)> train) { train_ = std::move(train); }
 
  signals:
-  void counted(int insights);
+  void counted(int insights);  // without those that change little
   void showWanted(ws::app::Run* run, const ws::app::Insight& insight);
 
  private:
@@ -50,7 +50,7 @@ class InsightsTab : public QWidget {
   QPointer<Run> run_;
   std::vector<Attempt> attempts_;
   std::function<Run*(const RunSpec&, const QString&)> train_;
-  QLabel *empty_, *note_;
+  QLabel *empty_, *small_, *note_;
   QVBoxLayout* column_;
   std::vector<InsightCard*> cards_;
   std::vector<std::string> shown_;  // headlines and savings of the cards: cards are rebuilt only if these change

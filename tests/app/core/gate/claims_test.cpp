@@ -230,7 +230,7 @@ TEST(Savings, AWaitThatCostsNothingHasNoCard) {
   prof::MadeProgram program = prof::small_network();
   for (prof::MadeKernel& kernel : program.kernels) kernel.work *= 10;
   const prof::RunData run = program.run();
-  std::vector<Insight> insights{{.rule = "waits by a line"}, {.rule = "tiny kernels"}, {.rule = "waits"}};
+  std::vector<Insight> insights{{.rule = "wait at this line"}, {.rule = "tiny kernels"}, {.rule = "waits"}};
   for (Insight& insight : insights) insight.edits = "launch calls /2";
   insights[2].edits = "fc1 /2";
   predict_savings(insights, [&] { return prof::step_causes(run); }, run.trace, RunFacts{});

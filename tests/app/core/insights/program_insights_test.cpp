@@ -77,7 +77,7 @@ TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
   for (int step = 0; step < 20; ++step) range(start(step), 3 * kMillisecond, item);
   range(start(3) + 5 * kMillisecond, kMillisecond, other);
   const Insight found = first();
-  EXPECT_EQ(found.rule, "waits by a line");
+  EXPECT_EQ(found.rule, "wait at this line");
   EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
 }
 
@@ -90,7 +90,7 @@ TEST_F(Recorded, AWaitBesideABusyGpuIsNotReported) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found.headline;
-  EXPECT_FALSE(said.contains("waits by a line"));
+  EXPECT_FALSE(said.contains("wait at this line"));
   EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 98 % of the median step");
 }
 
@@ -106,7 +106,7 @@ TEST_F(Recorded, ALineThatWaitsIsNotHot) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] += insight.headline;
-  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
+  EXPECT_EQ(said["wait at this line"], "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
   EXPECT_EQ(said["hot line"], "train.py:60 in main takes 20 % of the median step") << "without its wait";
 }
 
@@ -220,7 +220,7 @@ TEST_F(Recorded, SharesAreOfTheTracedTime) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
-  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
+  EXPECT_EQ(said["wait at this line"], "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
   EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms, 10 % of the median step");
   EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 40 % of the median step");
   EXPECT_EQ(said["idle GPU"], "beside its waits for data, the GPU does nothing for 50 % of the median step: 5.00 ms of 10.00 ms");

@@ -201,12 +201,12 @@ TEST(ProvedPredictions, ThoseThatShipAreTheMeasuredOnes) {
 
 TEST(PredictedSavings, AreShorterSteps) {
   const auto saving = [](Interval saves, double step_us) { return saving_text(Insight{.saves_us = saves}, step_us); };
-  EXPECT_EQ(saving({12.34, 3}, 123), "a step takes 12.3 µs less (10 %)");
-  EXPECT_EQ(saving({1.5, 0}, 6), "a step takes 1.50 µs less (25 %)");
-  EXPECT_EQ(saving({113.9, 11}, 4720), "a step takes 0.11 ms less (2 %)") << "the unit of the step";
-  EXPECT_EQ(saving({0.5, 2}, 100), "a step takes up to 2.5 µs less (2 %)");
-  EXPECT_EQ(saving({0, 0}, 100), "a step takes as long");
-  EXPECT_EQ(saving_text(Insight{.at_most_us = 700}, 1400), "a step takes up to 0.70 ms less (50 %)");
+  EXPECT_EQ(saving({12.34, 3}, 123), "a step would take 12.3 µs less (10 %)");
+  EXPECT_EQ(saving({1.5, 0}, 6), "a step would take 1.50 µs less (25 %)");
+  EXPECT_EQ(saving({113.9, 11}, 4720), "a step would take 0.11 ms less (2 %)") << "the unit of the step";
+  EXPECT_EQ(saving({0.5, 2}, 100), "a step would take up to 2.5 µs less (2 %)");
+  EXPECT_EQ(saving({0, 0}, 100), "a step would take as long");
+  EXPECT_EQ(saving_text(Insight{.at_most_us = 700}, 1400), "a step would take up to 0.70 ms less (50 %)");
 }
 
 TEST(PredictedSavings, AreMadeFromTheEditsOfTheAdvice) {
@@ -218,9 +218,9 @@ TEST(PredictedSavings, AreMadeFromTheEditsOfTheAdvice) {
   ASSERT_NE(waits, found.end());
   EXPECT_EQ(waits->edits, "no sync");
   EXPECT_NEAR(waits->saves_us.value, program.step_us() - prof::small_network().step_us(), 0.02 * program.step_us());
-  EXPECT_THAT(saving_text(*waits, 0), testing::AllOf(testing::StartsWith("a step takes "), testing::EndsWith(" µs less")));
+  EXPECT_THAT(saving_text(*waits, 0), testing::AllOf(testing::StartsWith("a step would take "), testing::EndsWith(" µs less")));
   EXPECT_EQ(saving_text(Insight{.rule = "memory grows"}, 100), "");
-  EXPECT_EQ(saving_text(Insight{.change = {{"exec.fusion", "pointwise"}}, .predicted_us = 80}, 100), "a step takes 20.0 µs less (20 %)");
+  EXPECT_EQ(saving_text(Insight{.change = {{"exec.fusion", "pointwise"}}, .predicted_us = 80}, 100), "a step would take 20.0 µs less (20 %)");
   EXPECT_EQ(predictions_note({Insight{.rule = "memory grows"}}).checked, "") << "nothing is predicted";
   EXPECT_EQ(checked_text(Insight{.rule = "memory grows"}, proved_predictions()), "");
   EXPECT_THAT(checked_text(*waits, proved_predictions()), HasSubstr("Such predictions "));

@@ -225,7 +225,7 @@ TEST_P(OneFigure, WhatAPartSavesIfItTookNoTimeIsWhatItsEditSaves) {
 TEST_P(OneFigure, ALineThatWaitsHasOneWait) {
   const RunInsights all = run_insights(run_.data());
   for (const Insight& insight : all.found)
-    if (insight.rule == "waits by a line" && insight.host_waits_us > 0) {
+    if (insight.rule == "wait at this line" && insight.host_waits_us > 0) {
       EXPECT_NE(insight.why.find(": it waits " + time_text(insight.host_waits_us, insight.replayed_us.value) + ", " + percent(insight.share, 0)), std::string::npos) << insight.why;
       EXPECT_NEAR(facts_for(insight, all.facts).part(insight.look_at), insight.host_waits_us, 0.01 * insight.host_waits_us);
     }

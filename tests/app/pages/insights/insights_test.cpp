@@ -2,6 +2,7 @@
 // goes on.
 #include <QApplication>
 #include <QLabel>
+#include <QLayout>
 #include <QListWidget>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -107,6 +108,7 @@ class InsightsTest : public QObject, WindowHome {
   void showJumpsToTheLongestCall();
   void anAppliedChangeIsMeasured();
   void importedTracesAreJudgedToo();
+  void smallSavingsStandLast();
   void aLateRankIsACardThatShowsItsStep();
   void gridPutsTheLongestAxisAcross();
   void experimentRunsInTheWindow();
@@ -183,7 +185,7 @@ void InsightsTest::cardsShowWhatWasFound() {
   QVERIFY(std::abs(card->insight().predicted_us - 40) < 0.2);
   // No bare number: the saving has its noise and how far such predictions have been off.
   const QString headline = QString::fromStdString(card->insight().headline);
-  QVERIFY2(headline.startsWith("choose allocator arena: a step takes ") && headline.contains(" less ("), qPrintable(headline));
+  QVERIFY2(headline.startsWith("choose allocator arena: a step would take ") && headline.contains(" less ("), qPrintable(headline));
   const QList<QLabel*> words = card->findChildren<QLabel*>();
   QVERIFY(std::ranges::any_of(words, [](const QLabel* one) { return one->text().contains("Such predictions were typically "); }));
   QVERIFY(tab->emptyText().isEmpty());
@@ -195,7 +197,8 @@ void InsightsTest::cardsShowWhatWasFound() {
   QVERIFY(ws::device_info().cuda || (card->applyButton()->toolTip().contains("GPU") && std::ranges::any_of(card->findChildren<QLabel*>(), [&](const QLabel* label) { return label->text() == card->applyButton()->toolTip() && label->isVisibleTo(card); })));
   QStringList notes;
   for (int i = 0; i < window->tabs()->count(); ++i) notes << window->tabs()->tabText(i);
-  QVERIFY2(notes.contains("Advice  " + QString::number(tab->cards().size())), qPrintable(notes.join("|")));
+  const auto matter = std::ranges::count_if(tab->cards(), [](const InsightCard* card) { return !card->insight().changes_little; });
+  QVERIFY2(notes.contains("Advice  " + QString::number(matter)), qPrintable(notes.join("|")));
   window->workspace()->library()->setTicked(run, false);
   QVERIFY(tab->cards().empty());
 }
@@ -287,6 +290,22 @@ void InsightsTest::importedTracesAreJudgedToo() {
     QVERIFY2(chosen && chosen->span.start == card->insight().place->span.start, card->insight().rule.c_str());
     QVERIFY(window->workspace()->cursor()->begin() <= chosen->span.start && chosen->span.end() <= window->workspace()->cursor()->end());
   }
+}
+
+void InsightsTest::smallSavingsStandLast() {
+  auto window = open();
+  auto* tab = window->findChild<InsightsTab*>();
+  QSignalSpy counted(tab, &InsightsTab::counted);
+  window->openFile(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-slow-loader.wsrun");
+  QTRY_VERIFY(tab->cards().size() == 2 && tab->cards()[0]->insight().saves_us.known());
+  QVERIFY(!tab->cards()[0]->insight().changes_little && tab->cards()[1]->insight().changes_little);
+  QCOMPARE(counted.back().front().toInt(), 1);
+  const QList<QLabel*> labels = tab->findChildren<QLabel*>();
+  const auto heading = std::ranges::find_if(labels, [](const QLabel* label) { return label->text() == "Too small to matter"; });
+  QVERIFY(heading != labels.end() && !(*heading)->isHidden());
+  const QWidget* list = tab->cards()[0]->parentWidget();
+  const auto place = [list](QWidget* part) { return list->layout()->indexOf(part); };
+  QVERIFY(place(tab->cards()[0]) < place(*heading) && place(*heading) < place(tab->cards()[1]));
 }
 
 void InsightsTest::aLateRankIsACardThatShowsItsStep() {

@@ -135,15 +135,16 @@ NumberCell::NumberCell(const QString& caption, QWidget* parent) : QWidget(parent
   keepSpace();
 }
 
-void NumberCell::setCaption(const QString& caption, bool warns) {
+void NumberCell::setCaption(const QString& caption) {
   if (caption == caption_) return;
-  caption_ = caption, warns_ = warns;
+  caption_ = caption;
   setAccessibleName(caption);
   keepSpace();
   update();
 }
 
-void NumberCell::setValue(const QString& value, const QString& unit, const QString& note) {
+void NumberCell::setValue(const QString& value, const QString& unit, const QString& note, bool warns) {
+  warns_ = warns;
   value_ = value, unit_ = note.isEmpty() ? unit : unit + "  " + note;
   setAccessibleDescription(value + " " + unit_);
   keepSpace();
@@ -164,14 +165,14 @@ void NumberCell::keepSpace() {
 void NumberCell::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setFont(ui_font(11));
-  painter.setPen(warns_ ? theme().worse : theme().secondary);
+  painter.setPen(theme().secondary);
   painter.drawText(QRectF(0, 4, width(), 16), Qt::AlignLeft | Qt::AlignVCenter, caption_);
   painter.setFont(ui_font(14, 600));
   painter.setPen(theme().text);
   draw_number(painter, QRectF(0, 20, width(), 20), Qt::AlignLeft | Qt::AlignVCenter, value_);
   const double x = number_width(painter.font(), value_) + 4;
   painter.setFont(ui_font(11));
-  painter.setPen(theme().secondary);
+  painter.setPen(warns_ ? theme().worse : theme().secondary);
   painter.drawText(QRectF(x, 22, width(), 18), Qt::AlignLeft | Qt::AlignVCenter, unit_);
 }
 
@@ -455,15 +456,14 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
 void TopBar::showFigures(const Run& run) {
   const LossFigure loss = loss_of(run);
   loss_->setValue(significant_text(loss.value), {});
-  loss_->setCaption(text(short_name(loss)), false);
+  loss_->setCaption(text(short_name(loss)));
   loss_->setToolTip(with_capital(text(long_name(loss))) + (loss.of_test() ? tr(". From the last test.") : tr(". No test was made yet.")));
   const double accuracy = run.testAccuracy(), rate = run.samplesPerSecond(), bytes = run.peakBytes();
   accuracy_->setValue(fixed_text(accuracy * 100, 2), accuracy == accuracy ? "%" : "");
   const QStringList time = step_time_text(run.stepUs()).split(' ');
   const bool varies = prof::varies_widely(run.step_time), busy = run.machineBusy();
-  const QString why = busy ? tr("%1, machine busy") : tr("%1, varies");  // another program has its own reasons
-  step_time_->setValue(time.front(), time.size() > 1 ? time.back() : QString(), varies ? step_range_text(run.step_time.p5_us, run.step_time.p95_us) : QString());
-  step_time_->setCaption(varies ? why.arg(step_time_name()) : step_time_name(), busy);
+  const QString why = (busy ? tr("machine busy: %1") : tr("varies: %1")).arg(step_range_text(run.step_time.p5_us, run.step_time.p95_us));  // another program has its own reasons
+  step_time_->setValue(time.front(), time.size() > 1 ? time.back() : QString(), varies ? why : QString(), varies && busy);
   step_time_->setToolTip(step_time_tip(run.step_time.p5_us, run.step_time.p95_us));
   throughput_->setValue(significant_text(rate), rate == rate ? tr("samples/s") : "");
   const QStringList memory = bytes_text(bytes).split(' ');
@@ -471,13 +471,13 @@ void TopBar::showFigures(const Run& run) {
   const int ranks = rank_count(run);
   const bool arena = run.hasChoices() && run.spec.exec.allocator == Allocator::Arena;
   const QString counted = run.plan ? tr("step memory") : tr("peak used");
-  memory_->setCaption(ranks > 1 ? tr("%1, %2 ranks").arg(counted).arg(ranks) : counted, false);
+  memory_->setCaption(ranks > 1 ? tr("%1, %2 ranks").arg(counted).arg(ranks) : counted);
   const QString what = arena ? tr("The block that the arena reserves for the buffers of a step.") : tr("The most memory that blocks held at one time.");
   memory_->setToolTip(run.plan ? what + tr(" Weights and what stays between steps are not counted: the page Memory shows them.") : what);
   const int rank = run.split.rank;
   gpu_busy_->setValue(fixed_text(run.split.busy * 100, 0), "%");
-  gpu_busy_->setCaption(rank < 0 ? tr("GPU busy") : tr("GPU busy, rank %1").arg(rank), false);
-  kernels_->setCaption(rank < 0 ? tr("kernels per step") : tr("kernels, rank %1").arg(rank), false);
+  gpu_busy_->setCaption(rank < 0 ? tr("GPU busy") : tr("GPU busy, rank %1").arg(rank));
+  kernels_->setCaption(rank < 0 ? tr("kernels per step") : tr("kernels per step, rank %1").arg(rank));
   kernels_->setValue(count_text(std::lround(run.split.kernels)), {});
   const bool cost = prof::tracing_cost_seen(run.tracing_cost);
   cost_->setText(cost ? tr("tracing costs %1").arg(QString::fromStdString(prof::tracing_cost_text(run.tracing_cost))) : QString());

@@ -42,8 +42,8 @@ class NumberCell : public QWidget {
   Q_OBJECT
  public:
   NumberCell(const QString& caption, QWidget* parent = nullptr);
-  void setValue(const QString& value, const QString& unit, const QString& note = {});
-  void setCaption(const QString& caption, bool warns);
+  void setValue(const QString& value, const QString& unit, const QString& note = {}, bool warns = false);
+  void setCaption(const QString& caption);
   QSize sizeHint() const override { return {width_, 44}; }
   QSize minimumSizeHint() const override { return {needed_, 44}; }  // without the space that it keeps
   QString value() const { return value_; }
@@ -54,7 +54,7 @@ class NumberCell : public QWidget {
  private:
   void keepSpace();
 
-  QString caption_, value_, unit_;  // the unit, and a note behind it
+  QString caption_, value_, unit_;  // the unit, and a note behind it, which may warn
   bool warns_ = false;
   int width_ = 0, needed_ = 0;
 };

@@ -42,11 +42,27 @@ TimeRange StepMemoryRow::range_of(size_t run) const {
   return {step.begin, step.begin + length * (shown_.align == StepAlign::Start ? 12 : 1)};
 }
 
+// The arena hands out no blocks, so that only its reserved memory is known. Then all runs show what they reserve.
+bool StepMemoryRow::ofReserved() const {
+  return std::ranges::any_of(shown_.runs, [](const SteppedRun& run) { return run.memory && !run.memory->empty() && run.memory->lines() == prof::MemoryLines::Reserved; });
+}
+
+const prof::CounterTrack& StepMemoryRow::trackOf(size_t run) const {
+  const prof::MemoryCurves& memory = *shown_.runs[run].memory;
+  return ofReserved() ? memory.reserved() : memory.used();
+}
+
+QString StepMemoryRow::peakText(size_t run) const {
+  const auto* peak = shown_.runs[run].memory ? greatest(trackOf(run).points, range_of(run)) : nullptr;
+  if (!peak) return {};
+  return (ofReserved() ? QObject::tr("reserved %1") : QObject::tr("peak used %1")).arg(bytes_text(peak->value));
+}
+
 double StepMemoryRow::mostBytes() const {
   double bytes = 0;
   for (size_t i = 0; i < shown_.runs.size(); ++i)
     if (shown_.runs[i].memory)
-      if (const auto* most = greatest(shown_.runs[i].memory->used().points, range_of(i))) bytes = std::max(bytes, most->value);
+      if (const auto* most = greatest(trackOf(i).points, range_of(i))) bytes = std::max(bytes, most->value);
   return bytes;
 }
 
@@ -65,7 +81,7 @@ void StepMemoryRow::paint(StepCanvas& canvas, const QRectF& row, size_t index) c
   const double zero = row.bottom() - 2, scale = (row.height() - 8) / shown_.most_bytes;
   const auto y = [&](double bytes) { return std::max(row.top(), zero - bytes * scale); };
   const TimeRange view = shown_.runRange(index, shown_.range);
-  const prof::CounterTrack& used = shown_.runs[index].memory->used();
+  const prof::CounterTrack& used = trackOf(index);
   const auto before = holding(used.points, view.begin);
   QPainterPath line;
   double now = before == used.points.end() ? 0 : before->value;
@@ -89,7 +105,7 @@ void StepMemoryRow::paint(StepCanvas& canvas, const QRectF& row, size_t index) c
 }
 
 void StepMemoryRow::paintPeak(StepCanvas& canvas, const QRectF& row, size_t index) const {
-  const prof::CounterPoint* peak = greatest(shown_.runs[index].memory->used().points, range_of(index));
+  const prof::CounterPoint* peak = greatest(trackOf(index).points, range_of(index));
   if (!peak) return;
   const TimeRange step = range_of(index);
   const auto at = [&](prof::TimeNs time) { return canvas.scale.x(time - shown_.at[index]); };
@@ -98,8 +114,7 @@ void StepMemoryRow::paintPeak(StepCanvas& canvas, const QRectF& row, size_t inde
   if (x < row.left() || x > row.right()) return;
   QPainter& painter = canvas.painter;
   painter.setFont(ui_font(11, 600));
-  const bool reserved = shown_.runs[index].memory->lines() == prof::MemoryLines::Reserved;
-  const QString text = (reserved ? QObject::tr("reserved %1") : QObject::tr("peak used %1")).arg(bytes_text(peak->value));
+  const QString text = peakText(index);
   const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 8;
   const bool below = y < row.center().y();
   // Put the text beside a step that is shorter than the text.

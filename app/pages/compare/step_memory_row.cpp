@@ -55,7 +55,10 @@ const prof::CounterTrack& StepMemoryRow::trackOf(size_t run) const {
 QString StepMemoryRow::peakText(size_t run) const {
   const auto* peak = shown_.runs[run].memory ? greatest(trackOf(run).points, range_of(run)) : nullptr;
   if (!peak) return {};
-  return (ofReserved() ? QObject::tr("reserved %1") : QObject::tr("peak used %1")).arg(bytes_text(peak->value));
+  const prof::MemoryCurves& memory = *shown_.runs[run].memory;
+  const auto* used = memory.lines() == prof::MemoryLines::Both ? greatest(memory.used().points, range_of(run)) : nullptr;
+  if (!ofReserved()) return QObject::tr("peak used %1").arg(bytes_text(peak->value));
+  return QObject::tr("reserved %1").arg(bytes_text(peak->value)) + (used ? QObject::tr(", peak used %1").arg(bytes_text(used->value)) : QString());
 }
 
 double StepMemoryRow::mostBytes() const {

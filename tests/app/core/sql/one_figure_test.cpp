@@ -175,19 +175,20 @@ TEST_P(OneFigure, WhatWouldHelpMostIsTheAdvice) {
   ASSERT_EQ(table.rows.size(), can.size());
   size_t with_saving = 0;
   double before = INFINITY;
-  bool unknown = false;
+  bool unknown = false, small = false;
   for (const Insight& insight : all.found) {
     const std::string saving = saving_text(insight, all.facts.step_us);
     with_saving += saving.empty() ? 0 : 1;
     EXPECT_TRUE(saving.empty() || insight.headline == action_of(insight) + ": " + saving) << insight.headline;
-    EXPECT_FALSE(unknown && !saving.empty()) << "a card without a saving stands before " << insight.headline;
+    EXPECT_FALSE(small && !insight.changes_little) << insight.headline << " stands below what is too small to matter";
+    EXPECT_FALSE(unknown && !saving.empty() && !insight.changes_little) << "a card without a saving stands before " << insight.headline;
     size_t sentences = 1;
     for (size_t at = insight.why.find(". "); at != std::string::npos; at = insight.why.find(". ", at + 1)) ++sentences;
     EXPECT_LE(sentences, 3u) << insight.why;
     for (const Insight& other : all.found)
       EXPECT_FALSE(&other != &insight && other.look_at == insight.look_at && other.part == insight.part && insight.of_median && action_of(insight).empty() && !action_of(other).empty())
           << insight.headline << " is a finding about the same part of the split as " << other.headline;
-    unknown = unknown || saving.empty();
+    unknown = unknown || saving.empty(), small = insight.changes_little;
   }
   for (size_t i = 0; i < can.size(); ++i) {
     const Insight& one = can[i];

@@ -29,6 +29,7 @@
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 #include "tests/app/support/made_run.h"
+#include "tests/app/support/painted_text.h"
 #include "tests/app/support/window_tests.h"
 #include "tests/support/sanitizers.h"
 
@@ -131,6 +132,7 @@ class CompareTabTest : public QObject {
   void theWaterfallIsSplitByOpWhenAsked();
   void launchingStacksAreCompared();
   void memoryIsDrawnOnOneScale();
+  void memoryIsOneMeasureForAllRuns();
   void theCommandLineReportsTheSame();
   void aRunThatGoesAwayIsForgotten();
   void eightRunsOfAMillionSpansStayQuick();
@@ -555,6 +557,26 @@ void CompareTabTest::memoryIsDrawnOnOneScale() {
   QTRY_VERIFY(view->contentHeight() >= without + 2 * 24);  // memory comes a piece a turn
   view->setAlign(StepAlign::Start);
   QCOMPARE(view->mostBytes(), 1000.0);  // the first steps had no more
+}
+
+// An arena shows only what it reserves.
+void CompareTabTest::memoryIsOneMeasureForAllRuns() {
+  const auto direct = opened(WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-direct.wsrun", 0), arena = opened(WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-arena.wsrun", 1);
+  CompareTab tab;
+  tab.resize(1300, 1600);
+  tab.show();
+  const auto labels = [&](const QString& begin) {
+    QStringList found;
+    for (const PaintedText& one : painted_texts(*tab.timelines()))
+      if (one.text.startsWith(begin)) found << one.text;
+    return found;
+  };
+  tab.setRuns({direct.get(), arena.get()});
+  settle(tab);
+  QTRY_COMPARE(labels("reserved "), QStringList({"reserved 429.5 KiB", "reserved 429.8 KiB"}));
+  tab.setRuns({direct.get()});
+  settle(tab);
+  QTRY_COMPARE(labels("peak used "), QStringList({"peak used 429.5 KiB"}));
 }
 
 // `diff` and the page are asked about the same two files; every number and verdict that they print is the same.

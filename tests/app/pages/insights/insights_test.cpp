@@ -197,7 +197,7 @@ void InsightsTest::cardsShowWhatWasFound() {
   QVERIFY(ws::device_info().cuda || (card->applyButton()->toolTip().contains("GPU") && std::ranges::any_of(card->findChildren<QLabel*>(), [&](const QLabel* label) { return label->text() == card->applyButton()->toolTip() && label->isVisibleTo(card); })));
   QStringList notes;
   for (int i = 0; i < window->tabs()->count(); ++i) notes << window->tabs()->tabText(i);
-  const auto matter = std::ranges::count_if(tab->cards(), [](const InsightCard* card) { return !card->insight().changes_little; });
+  const auto matter = std::ranges::count_if(tab->cards(), [](const InsightCard* one) { return !one->insight().changes_little; });
   QVERIFY2(notes.contains("Advice  " + QString::number(matter)), qPrintable(notes.join("|")));
   window->workspace()->library()->setTicked(run, false);
   QVERIFY(tab->cards().empty());

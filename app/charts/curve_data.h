@@ -28,6 +28,7 @@ class CurveData {
   Run* run() const { return run_; }  // null once the run is deleted
   void take();                       // takes what the run got since the last call
   const MinMaxSeries& raw() const { return raw_; }
+  double batchesInMean() const { return ema_.window(); }
   const MinMaxSeries& smooth() const { return smooth_; }  // for Memory: the used part of the reserved bytes
   const MinMaxSeries& test() const { return test_; }
   const MinMaxSeries& shown() const;  // the curve that a chart shows for the run

@@ -26,7 +26,7 @@ struct GaugeName {
 };
 constexpr GaugeName kGauges[] = {{"Loss", "Loss"},
                                  {"Test accuracy", "Accuracy"},
-                                 {"Allocator calls", "Allocs"},
+                                 {"Allocator calls", "Calls"},
                                  {"Time in allocator calls", "In calls"},
                                  {"Throughput", "Rate"},
                                  {"Memory", "Memory"}};
@@ -80,8 +80,7 @@ QString x_name(XAxis axis) {
 }
 
 // An exponential mean of factor f weighs as many values as a plain mean of 1 / (1 - f).
-long values_in_mean(double factor) { return std::lround(1 / (1 - factor)); }
-QString mean_name(long values) { return QObject::tr("mean loss of %1 batches").arg(values); }
+QString smoothing_name(double factor) { return QObject::tr("Running mean of up to %1 batches").arg(std::lround(1 / (1 - factor))); }
 
 }  // namespace
 
@@ -156,7 +155,8 @@ void CurvePane::fillMenu(QMenu* menu) {
   if (per_step(measure_)) {
     QMenu* smoothing = menu->addMenu(tr("Smoothing"));
     for (double factor : {0.0, 0.6, 0.9, 0.98, 0.99})
-      choice(smoothing, factor == 0 ? tr("Batch loss, not smoothed") : mean_name(values_in_mean(factor)), factor == smoothing_, [this, factor] { setSmoothing(factor); });
+      choice(smoothing, factor == 0 ? tr("Batch loss, not smoothed") : smoothing_name(factor), factor == smoothing_,
+             [this, factor] { setSmoothing(factor); });
   }
   menu->addSeparator();
   menu->addAction(tr("Fit"), plot_, &Plot::fit);
@@ -218,11 +218,11 @@ bool CurvePane::ofBatches() const {
 }
 QString CurvePane::shownTitle() const { return ofBatches() ? brief_title(measure_) : measure_title(measure_); }
 
-// A mean of a short run has no more batches than were recorded.
-long CurvePane::batchesInMean() const {
-  size_t most = 1;
-  for (const CurveData& curve : curves_) most = std::max(most, curve.raw().size());
-  return std::min(values_in_mean(smoothing_), static_cast<long>(most));
+// "running mean of 6 batches": the mean of a short run has a shorter window.
+QString CurvePane::meanName() const {
+  double most = 1;
+  for (const CurveData& curve : curves_) most = std::max(most, curve.batchesInMean());
+  return std::lround(most) < 2 ? tr("running mean") : tr("running mean of %1 batches").arg(std::lround(most));
 }
 
 // Explains the lines that are drawn, if a run has more than one.
@@ -230,7 +230,7 @@ QString CurvePane::lineKey(bool brief) const {
   const auto any = [this](auto&& drawn) { return std::ranges::any_of(curves_, drawn); };
   QStringList parts;
   if (measure_ == Gauge::Loss && smoothing_ > 0)
-    parts << (brief ? tr("running mean") : tr("line: %1").arg(mean_name(batchesInMean())))
+    parts << (brief ? tr("running mean") : tr("line: %1").arg(meanName()))
           << (brief ? tr("faint: batch") : tr("faint: batch loss"));
   else if (measure_ == Gauge::Loss)
     parts << (brief ? tr("batch") : tr("line: batch loss"));
@@ -246,7 +246,7 @@ QString CurvePane::lineKey(bool brief) const {
 }
 
 void CurvePane::showNote() {
-  const QString brief = measure_ == Gauge::Loss             ? (smoothing_ > 0 ? mean_name(batchesInMean()) : tr("batch loss"))
+  const QString brief = measure_ == Gauge::Loss             ? QString()  // the plot has the key
                         : measure_ == Gauge::Accuracy       ? QStringLiteral("%")
                         : measure_ == Gauge::AllocatorCalls ? tr("per step")
                         : measure_ == Gauge::AllocatorTime  ? tr("µs per step")
@@ -496,7 +496,9 @@ std::optional<Point> CurvePane::legendPoint(const CurveData& curve) const {
 // The loss of one run and the accuracy of one training stand in the top bar.
 QString CurvePane::legendText(const CurveData& curve, double value) const {
   const bool in_top_bar = curve.run() && (measure_ == Gauge::Loss || (measure_ == Gauge::Accuracy && curve.run()->hasChoices()));
-  return in_top_bar && curves_.size() == 1 && !cursorX() ? QString() : valueText(value);
+  if (in_top_bar && curves_.size() == 1 && !cursorX()) return {};
+  if (measure_ != Gauge::Loss || cursorX() || !curve.run()) return valueText(value);
+  return (loss_of(*curve.run()).of_test() ? tr("test %1") : tr("training %1")).arg(valueText(value));
 }
 
 // Which number stands in the title line.
@@ -560,7 +562,7 @@ void CurvePane::refreshOverlay() {
       const MeterPoint& m = run.meters.back();
       const QString text = m.allocate + m.free == 0
                                ? tr("none in a step")
-                               : tr("%1 malloc + %2 free").arg(valueText(m.allocate), valueText(m.free));
+                               : tr("%1 allocations + %2 frees").arg(valueText(m.allocate), valueText(m.free));
       notes.push_back({plot_->xAxis->range().lower, m.allocate + m.free, text, theme().secondary});
     }
     const QString of = curves_.size() > 1 ? run_letter(run.slot) + ": " : QString();

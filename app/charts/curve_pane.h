@@ -57,7 +57,7 @@ class CurvePane : public Pane {
   void refreshOverlay();
   void showNote();
   void showCaption();
-  long batchesInMean() const;
+  QString meanName() const;
   void nameMeasure();
   bool ofBatches() const;
   QString shownTitle() const;

@@ -101,9 +101,12 @@ bool MinMaxSeries::range(double from, double to, double& low, double& high, bool
 
 constexpr double kValuesInWindow = 10;  // a short curve is smoothed over a tenth of its values
 
+double Ema::window() const { return std::min(1 / (1 - factor_), 1 + std::max(0.0, count_ - 1) / kValuesInWindow); }
+
 double Ema::add(double value) {
   if (!std::isfinite(value)) return value;
-  const double factor = std::min(factor_, 1 - 1 / (1 + count_++ / kValuesInWindow));
+  ++count_;
+  const double factor = 1 - 1 / window();
   sum_ = factor * sum_ + (1 - factor) * value;
   weight_ = factor * weight_ + (1 - factor);
   return sum_ / weight_;

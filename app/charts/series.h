@@ -41,6 +41,7 @@ class Ema {
  public:
   explicit Ema(double factor = 0.6) : factor_(factor) {}
   double add(double value);
+  double window() const;  // number of values in the newest mean
 
  private:
   double factor_, sum_ = 0, weight_ = 0, count_ = 0;

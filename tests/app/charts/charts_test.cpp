@@ -550,12 +550,12 @@ void ChartsTest::eachLossHasItsName() {
   pane.show();
   pane.setRuns({&run});
   const QString key = pane.lineKey();
-  for (const char* name : {"mean loss of 50 batches", "batch loss", "test loss"}) QVERIFY2(key.contains(name), qPrintable(key));
+  for (const char* name : {"line: running mean", "batch loss", "test loss"}) QVERIFY2(key.contains(name), qPrintable(key));
   Run few;
   few.slot = 0, few.steps = {{10, 1, 0, 0.5F, 0}, {20, 2, 0, 0.4F, 0}, {30, 3, 0, 0.3F, 0}};
   CurvePane losses({Gauge::Loss}), tests({Gauge::Accuracy});
   losses.setRuns({&few}), tests.setRuns({&few});
-  QCOMPARE(losses.lineKey(), QString("line: mean loss of 3 batches · faint: batch loss"));
+  QCOMPARE(losses.lineKey(), QString("line: running mean · faint: batch loss"));
   QCOMPARE(tests.lineKey(), QString("faint: batch"));
   QVERIFY2(pane.csv().startsWith("run,step,batch_loss\n"), pane.csv().left(60).constData());
   for (const char* name : {"batch loss", "mean loss", "test loss"}) QVERIFY2(word_of(name), name);

@@ -370,7 +370,7 @@ QString growth_between(const MemoryMap& map, double from, double to) {
   if (most == after.end() || grows(*most) <= 0) return {};
   const Live &was = before[most->first], &is = most->second;
   const auto count = [](uint64_t blocks) { return count_text(static_cast<int64_t>(blocks)); };
-  const QString name = most->first == MemoryContent::Other ? QObject::tr("weights, data or other") : content_name(most->first);
+  const QString name = most->first == MemoryContent::Other ? QObject::tr("other blocks") : content_name(most->first);
   const QString blocks = is.blocks != was.blocks ? QObject::tr("from %1 blocks to %2").arg(count(was.blocks), count(is.blocks))
                          : is.blocks == 1        ? QObject::tr("in one block")
                                                  : QObject::tr("still %1 blocks, but larger ones").arg(count(is.blocks));

@@ -11,6 +11,7 @@ struct FragmentationCurve {
   std::vector<prof::MemoryMoment> moments;  // in order of time
   bool by_op = false;                       // times are ops of the plan
   double x_begin = 0, x_end = 1;
+  QString first, last;  // "step 10", "step 25"; empty: times
   double at_peak = 0, worst = 0;  // fragmentation, 0 to 1
   bool empty() const { return moments.empty(); }
 };

@@ -29,7 +29,7 @@ QString entry(const QColor& colour, const QString& name, const QString& mark = Q
 
 // What a recorded program made outside of its phases is not known more exactly.
 QString content_name(MemoryContent content, bool recorded) {
-  return recorded && content == MemoryContent::Other ? QObject::tr("weights, data, other") : content_name(content);
+  return recorded && content == MemoryContent::Other ? QObject::tr("other blocks") : content_name(content);
 }
 
 // The same colours in the map and in the table.
@@ -46,6 +46,7 @@ QString map_legend(const MemoryMap& map, bool recorded) {
 // "gradients 92 %, activations 8 %"
 QString shares_text(const std::vector<MemoryPart>& parts, uint64_t all) {
   QStringList texts;
+  if (parts.size() == 1 && parts[0].name == content_name(MemoryContent::Other, true)) return {};  // nothing is known
   if (parts.size() == 1) return QObject::tr("all %1").arg(parts[0].name);
   for (const MemoryPart& part : parts)
     texts << QObject::tr("%1 %2 %").arg(part.name, fixed_text(100 * static_cast<double>(part.bytes) / static_cast<double>(all), 0));
@@ -326,6 +327,10 @@ void MemoryMapPanel::refresh() {
     curve = plan_fragmentation(map);
   else if (run_)
     curve = event_fragmentation(run_->trace, source);
+  if (run_ && map.by_step) {
+    const auto step_text = [this](double at) { return tr("step %1").arg(count_text(static_cast<int64_t>(run_->stepAt(static_cast<prof::TimeNs>(at))))); };
+    curve.first = step_text(curve.x_begin), curve.last = step_text(curve.x_end);
+  }
   over_time_->setCurve(std::move(curve), run_ ? run_->slot : 0);
   over_time_->setVisible(!map.empty());
   const bool recorded = isRecorded();
@@ -416,12 +421,13 @@ void MemoryMapPanel::showFinding() {
   const auto op = static_cast<size_t>(map.peak_x);
   const auto begun = [this](prof::TimeNs at) { return first_track(run_->marks(), prof::TrackKind::Steps) && run_->stepAt(at) > 0; };
   QStringList notes;
-  QString when = tr("at the peak");
+  const bool since = known && !(run_ && run_->plan);  // older blocks are not known
+  QString when = since ? tr("Peak: %1") : tr("%1 at the peak");
   if (map.by_op && run_ && run_->plan && op < run_->plan->plan.ops.size()) {
-    when = tr("at the peak of a step");
+    when = tr("%1 at the peak of a step");
     notes << tr("The peak is in op %1, %2.").arg(op).arg(QString::fromStdString(run_->plan->plan.ops[op].name));
   } else if (const auto at = known ? held_.peak_time : static_cast<prof::TimeNs>(map.peak_x); run_ && begun(at))
-    when = tr("at the peak, in step %1").arg(count_text(static_cast<int64_t>(run_->stepAt(at))));
+    when = (since ? tr("Peak in step %2: %1") : tr("%1 at the peak, in step %2")).arg("%1", count_text(static_cast<int64_t>(run_->stepAt(at))));
   const QString shares = shares_text(parts(), peak), kept = run_ && run_->plan ? sizes_text(kept_parts(run_->plan->plan)) : QString();
   notes << (known && held_.gap.known() ? gap_text(held_.gap) : reserve_text(map.reserved, peak));
   if (known && map.peak < peak) notes << tr("In the part that is shown: at most %1.").arg(bytes_text(static_cast<double>(map.peak)));
@@ -434,8 +440,9 @@ void MemoryMapPanel::showFinding() {
     notes << tr("Up to %1 of the GPU were in use: beside these blocks, which were made while recording, older ones such as weights, libraries and the CUDA context.").arg(bytes_text(all));
   notes.removeAll(QString());
   if (notes.isEmpty()) notes << tr("Empty in the map: free addresses.");  // the line keeps its height
-  const QString whose = known && !(run_ && run_->plan) ? tr(" allocated by %1 while recording,").arg(QString::fromStdString(held_.allocator)) : QString();
-  finding_->showResult(short_bytes_text(static_cast<double>(peak)) + whose + ' ' + when + (shares.isEmpty() ? QString() : ": " + shares) +
+  const QString size = short_bytes_text(static_cast<double>(peak));
+  const QString bytes = since ? tr("%1 that %2 allocated since the recording began").arg(size, QString::fromStdString(held_.allocator)) : size;
+  finding_->showResult(when.arg(bytes) + (shares.isEmpty() ? QString() : (since ? "; " : ": ") + shares) +
                            (kept.isEmpty() ? QString() : tr(". Beside it: %1").arg(kept)),
                        notes.join(' '));
 }

@@ -148,8 +148,9 @@ void MemoryTimeView::paintScale(QPainter& painter) const {
   const auto text = [&](double at) {
     return curve_.by_op ? tr("op %1").arg(static_cast<int>(at)) : offset_time(static_cast<prof::TimeNs>(at), about);
   };
-  draw_number(painter, foot, Qt::AlignLeft | Qt::AlignVCenter, text(curve_.x_begin));
-  draw_number(painter, foot, Qt::AlignRight | Qt::AlignVCenter, text(curve_.by_op ? curve_.x_end - 1 : curve_.x_end));
+  draw_number(painter, foot, Qt::AlignLeft | Qt::AlignVCenter, curve_.first.isEmpty() ? text(curve_.x_begin) : curve_.first);
+  draw_number(painter, foot, Qt::AlignRight | Qt::AlignVCenter,
+              curve_.last.isEmpty() ? text(curve_.by_op ? curve_.x_end - 1 : curve_.x_end) : curve_.last);
 }
 
 QString MemoryTimeView::tipAt(QPointF place) const {

@@ -277,8 +277,8 @@ void MemoryTest::aPeakThatGrowsIsSaid() {
     QCOMPARE(map.sections.size(), static_cast<size_t>(kSteps));
     QCOMPARE(map.sections.back().second, QString("step 15"));
     QCOMPARE(peaks_of_steps(map).back().used, (uint64_t{4} << 20) + growth * static_cast<uint64_t>(std::min(kSteps - 1, until)));
-    QVERIFY2(panel.headline().contains(until == kSteps && growth ? "at the peak, in step 15" : "at the peak, in step"), qPrintable(panel.headline()));
-    QCOMPARE(panel.notes().contains("The peak of a step grows from 4.00 MiB to 9.00 MiB: weights, data or other from 4.00 MiB to 9.00 MiB, in one block."), growth > 0 && until == kSteps);
+    QVERIFY2(panel.headline().startsWith(until == kSteps && growth ? "Peak in step 15: " : "Peak in step "), qPrintable(panel.headline()));
+    QCOMPARE(panel.notes().contains("The peak of a step grows from 4.00 MiB to 9.00 MiB: other blocks from 4.00 MiB to 9.00 MiB, in one block."), growth > 0 && until == kSteps);
     QCOMPARE(panel.notes().contains("grows"), growth > 0 && until == kSteps);  // a first step that is smaller is no growth
   }
 }
@@ -350,7 +350,7 @@ void MemoryTest::thePeaksOfTensorsAndOfTheDriverAreBothNamed() {
   panel.setRun(&run);
   panel.show();
   const QString said = panel.headline() + '\n' + panel.notes();
-  for (const char* text : {"1.00 MiB allocated by PyTorch while recording, at the peak", "From the driver: 5.00 MiB.", "4.00 MiB of it is unused: 2.00 MiB beside live blocks, 2.00 MiB in empty segments."})
+  for (const char* text : {"Peak: 1.00 MiB that PyTorch allocated since the recording began", "From the driver: 5.00 MiB.", "4.00 MiB of it is unused: 2.00 MiB beside live blocks, 2.00 MiB in empty segments."})
     QVERIFY2(said.contains(text), qPrintable(said));
 }
 
@@ -375,7 +375,7 @@ void MemoryTest::eachDeviceHasAMapOfItsOwn() {
   QCOMPARE(panel.view()->map().blocks.size(), size_t{2});
   QCOMPARE(panel.view()->map().peak, uint64_t{5 << 20});
   QCOMPARE(panel.overTime()->curve().of, QString("PyTorch"));
-  QVERIFY2(panel.headline().startsWith("5.00 MiB allocated by PyTorch while recording, at"), qPrintable(panel.headline()));
+  QVERIFY2(panel.headline().startsWith("Peak: 5.00 MiB that PyTorch allocated since"), qPrintable(panel.headline()));
   if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty())
     QVERIFY(panel.grab().save(folder + "/memory-devices.png"));
   QCOMPARE(whose->menu()->actions().size(), qsizetype{2});
@@ -383,7 +383,7 @@ void MemoryTest::eachDeviceHasAMapOfItsOwn() {
   QCOMPARE(whose->text(), QString("PyTorch CPU"));
   QCOMPARE(panel.view()->map().blocks.size(), size_t{1});
   QCOMPARE(panel.view()->map().peak, uint64_t{1 << 20});
-  QVERIFY2(panel.headline().startsWith("1.00 MiB allocated by PyTorch CPU while recording, at"), qPrintable(panel.headline()));
+  QVERIFY2(panel.headline().startsWith("Peak: 1.00 MiB that PyTorch CPU allocated since"), qPrintable(panel.headline()));
 }
 
 void MemoryTest::aRecordedProgramIsNotOfferedAPlan() {

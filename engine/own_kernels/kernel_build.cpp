@@ -175,7 +175,7 @@ std::string to_text(const KernelFacts& facts, const std::string& file, int compu
                                facts.registers, bytes_text(static_cast<double>(facts.shared_bytes + facts.dynamic_bytes)));
   if (facts.local_bytes > 0) text += formatted(", {} bytes of a thread in local memory", facts.local_bytes);
   if (const auto occupancy = occupancy_of(facts, compute))
-    text += formatted(", {} of {} warps fit (limit: {})", occupancy->warps, occupancy->most_warps, occupancy->limit());
+    text += formatted(", at most {} of {} warps per multiprocessor (limit: {})", occupancy->warps, occupancy->most_warps, occupancy->limit());
   return text;
 }
 

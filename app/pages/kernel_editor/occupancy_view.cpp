@@ -6,8 +6,7 @@
 
 namespace ws::app {
 namespace {
-constexpr int kColumns = 16;
-constexpr double kSpace = 2;
+constexpr double kBar = 18;
 }  // namespace
 
 OccupancyView::OccupancyView(QWidget* parent) : QWidget(parent) { setAccessibleName(tr("Warps that fit into a multiprocessor")); }
@@ -25,14 +24,11 @@ void OccupancyView::paintEvent(QPaintEvent*) {
     painter.setFont(ui_font(12.5));
     return painter.drawText(rect(), Qt::AlignCenter, tr("A build fills this."));
   }
-  const int rows = (occupancy_->most_warps + kColumns - 1) / kColumns;
-  const double wide = (width() - kSpace) / kColumns, high = std::min(wide, static_cast<double>(height()) / std::max(1, rows));
-  for (int warp = 0; warp < occupancy_->most_warps; ++warp) {
-    const QRectF cell(warp % kColumns * wide + kSpace / 2, warp / kColumns * high + kSpace / 2, wide - kSpace, high - kSpace);
-    painter.fillRect(cell, warp < occupancy_->warps ? theme().of(prof::Meaning::Pointwise) : theme().header);
-    painter.setPen(theme().border);
-    painter.drawRect(cell);
-  }
+  const QRectF bar(0.5, 0.5, width() - 1, std::min(kBar, height() - 1.0));
+  painter.fillRect(bar, theme().header);
+  painter.fillRect(QRectF(bar.topLeft(), QSizeF(bar.width() * occupancy_->share(), bar.height())), theme().of(prof::Meaning::Pointwise));
+  painter.setPen(theme().border);
+  painter.drawRect(bar);
 }
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// How many warps of a kernel fit into a multiprocessor, and which limit allows no more: a cell for each warp.
+// How many warps of a kernel fit into a multiprocessor, and which limit allows no more: a bar.
 #pragma once
 #include <QWidget>
 #include <optional>

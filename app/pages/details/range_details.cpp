@@ -178,7 +178,9 @@ QString step_details(const Run& run) {
   if (split.steps == 0 || split.wall_us <= 0)
     return heading({}, run.title, {}, run.slot) +
            note_html(run.live() || !run.loaded ? QObject::tr("No step is traced yet.") : QObject::tr("No step was traced."));
-  QString of = QObject::tr("median of %1").arg(QString::fromStdString(split.which));
+  const auto counted = QString::fromStdString(split.which);
+  const bool some = counted.contains(QStringLiteral(" of steps "));  // which ones stands in the tip
+  QString of = QObject::tr("median of %1").arg(some ? QObject::tr("%1 steps").arg(count_text(static_cast<int64_t>(split.steps))) : counted);
   if (const int rank = prof::rank_of_steps(run.trace); rank >= 0 && several_ranks(run.trace)) of += QObject::tr(" of rank %1").arg(rank);
   QString rows;
   if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row(QObject::tr("90 % of the steps"), QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
@@ -186,7 +188,7 @@ QString step_details(const Run& run) {
   const bool fewer = split.gpu.activity.busy > 0 && split.gpu.of != split.which;
   if (fewer) rows += note_html(QObject::tr("overlap and launch delay: %1").arg(QString::fromStdString(split.gpu.of)));
   rows += tracing_row(run);
-  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-bottom:4px'>%2</div>").arg(theme().quiet.name(), of + split.left_out) + table(rows) +
+  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-bottom:4px'><span title='%3'>%2</span></div>").arg(theme().quiet.name(), of, (counted + split.left_out).toHtmlEscaped()) + table(rows) +
          (run.hasChoices() && !run.lab ? choice_rows(run) : QString());
 }
 

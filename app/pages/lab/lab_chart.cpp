@@ -39,11 +39,6 @@ void LabChart::setShown(const std::vector<LabShown>& shown) {
   rebuild();
 }
 
-void LabChart::setWanted(const std::vector<int64_t>& sizes) {
-  scene_.wanted = sizes;
-  update();
-}
-
 void LabChart::rebuild() {
   scene_.rebuild();
   update();
@@ -136,13 +131,13 @@ void LabChart::render(QPainter& painter, const QRectF& area) const {
   LabCards cards(scene_, frame, painter);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.fillRect(area, theme().base);
-  lines.paintGrid();
   if (scene_.curves.empty()) {
     painter.setPen(theme().secondary);
     painter.setFont(ui_font(12.5));
-    painter.drawText(frame.plot.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
+    painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
     return;
   }
+  lines.paintGrid();
   lines.paintCurves();
   if (!scene_.compact) cards.paintCrossovers();
   cards.paintCursor();

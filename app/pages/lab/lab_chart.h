@@ -11,7 +11,6 @@ class LabChart : public QWidget {
  public:
   explicit LabChart(LabAxis axis, QWidget* parent = nullptr);
   void setShown(const std::vector<LabShown>& shown);  // the first is the sweep itself
-  void setWanted(const std::vector<int64_t>& sizes);
   void setAxis(LabAxis axis);
   void setClock(LabClock clock);
   void setCompact(bool compact) { scene_.compact = compact; }

@@ -137,11 +137,7 @@ void LabForm::watchEdits(QWidget& fields) {
   };
   connect(operations_, &QListWidget::currentRowChanged, this, edited);
   connect(spacing_, &SegmentedRow::picked, this, edited);
-  for (QLineEdit* field : {from_, to_, custom_}) {
-    connect(field, &QLineEdit::textEdited, this, edited);
-    connect(field, &QLineEdit::textChanged, this, &LabForm::sizesEdited);
-  }
-  connect(spacing_, &SegmentedRow::picked, this, &LabForm::sizesEdited);
+  for (QLineEdit* field : {from_, to_, custom_}) connect(field, &QLineEdit::textEdited, this, edited);
   for (QSpinBox* field : fields.findChildren<QSpinBox*>()) connect(field, &QSpinBox::valueChanged, this, edited);
   for (QDoubleSpinBox* field : fields.findChildren<QDoubleSpinBox*>())
     connect(field, &QDoubleSpinBox::valueChanged, this, edited);
@@ -156,7 +152,6 @@ void LabForm::prepare() {
   if (std::exchange(prepared_, true)) return;
   connect(operations_, &QListWidget::currentRowChanged, this, &LabForm::operationChosen);
   operations_->setCurrentRow(0);
-  showMissing();
   emit prepared();
 }
 
@@ -168,7 +163,6 @@ void LabForm::setWhyNoGpu(const std::optional<QString>& why) {
   const bool before = prepared_ && whyNoGpu().isEmpty();
   why_no_gpu_ = why;
   if (!prepared_) return;
-  showMissing();
   if (whyNoGpu().isEmpty() != before) operationChosen();
 }
 
@@ -177,10 +171,11 @@ QString LabForm::whyNoGpu() const {
   return device_info().cuda ? QString() : QString::fromStdString(device_info().why_not);
 }
 
-void LabForm::showMissing() {
-  const QString why = whyNoGpu();
-  missing_->setText(tr("Not here: %1").arg(why));
-  missing_->setVisible(!why.isEmpty());
+// One line stands for all variants that cannot run here.
+void LabForm::showMissing(int variants) {
+  missing_->setText(tr("%1 GPU variants need a GPU").arg(variants));
+  missing_->setToolTip(whyNoGpu());
+  missing_->setVisible(variants > 0);
 }
 
 void LabForm::buildOperations(QVBoxLayout* column) {
@@ -385,13 +380,17 @@ void LabForm::operationChosen() {
   depth_row_->setVisible(wanted == lab::Operation::Sine);
   shape_row_->setVisible(product);
   const auto possible = lab::ways_of(wanted);
+  int missing = 0;
   for (auto& [way, check] : ways_) {
     const bool fits = std::find(possible.begin(), possible.end(), way) != possible.end(),
                here = !lab::info(way).gpu || gpu;
-    check->setVisible(fits);
+    check->setVisible(fits && here);
     check->setEnabled(here);
+    missing += fits && !here;
     check->setChecked(fits && here && way != lab::Way::GpuCold);
   }
+  showMissing(missing);
+  emit operationSet(wanted);
   showKernels();
   from_->setText(product ? "16" : "2^10");
   if (product)

@@ -33,8 +33,8 @@ class LabForm : public QWidget {
   void prepare();  // asks the machine what it supports, once
 
  signals:
+  void operationSet(lab::Operation operation);
   void prepared();
-  void sizesEdited();
   void clockChosen(ws::app::LabClock clock);
   void pageChosen(const QString& text);  // text of a shipped sweep; empty for own choices
   void said(const QString& sentence);
@@ -54,7 +54,7 @@ class LabForm : public QWidget {
   lab::Operation operation() const;
   void operationChosen();
   void setWhyNoGpu(const std::optional<QString>& why);
-  void showMissing();
+  void showMissing(int variants);
   void spacingChosen();
   void showKernels();
   QStringList tickedKernels() const;

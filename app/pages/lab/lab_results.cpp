@@ -57,10 +57,10 @@ LabAxis throughput_axis(const lab::LabResult& result) {
 }
 
 // What the shipped sweeps showed on a GPU: there is something to read without one.
-QStringList measured_elsewhere() {
+QStringList measured_elsewhere(lab::Operation operation) {
   QStringList lines;
   for (const ShippedLab& shipped : shipped_labs())
-    if (const nlohmann::json object = read_lab_file(shipped.path); object.contains("measured"))
+    if (const nlohmann::json object = read_lab_file(shipped.path); object.contains("measured") && object.value("operation", std::string()) == to_string(operation))
       lines << QString::fromStdString(shipped.title) + ". " + QString::fromStdString(object["measured"].get<std::string>());
   return lines;
 }
@@ -231,8 +231,9 @@ void LabResults::setShown(const std::vector<LabShown>& shown, bool running) {
   refresh();
 }
 
-void LabResults::setWanted(const std::vector<int64_t>& sizes) {
-  for (LabChart* chart : {chart_, throughput_}) chart->setWanted(sizes);
+void LabResults::setOperation(lab::Operation operation) {
+  operation_ = operation;
+  showSentences();
 }
 
 void LabResults::setClock(LabClock clock) {
@@ -314,7 +315,7 @@ void LabResults::showSentences() {
   if (!page_.isEmpty()) lines << page_;
   if (!shown_.empty()) lines << lab_findings(shown_[0].result);
   if (shown_.empty() && !why_no_gpu_.isEmpty())
-    lines << tr("Only CPU variants can be measured here. %1").arg(why_no_gpu_) << measured_elsewhere();
+    lines << tr("Only CPU variants can be measured here. %1").arg(why_no_gpu_) << measured_elsewhere(operation_);
   if (lines.isEmpty())
     lines << tr(
         "Each point is checked against the CPU in float64. Points with errors beyond rounding are not drawn. Dashed "

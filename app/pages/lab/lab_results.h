@@ -21,8 +21,8 @@ class LabResults : public QWidget {
   LabChart* chart() const { return chart_; }
   LabShareView* shares() const { return shares_; }
   void setShown(const std::vector<LabShown>& shown, bool running);  // the first is the sweep itself
-  void setWanted(const std::vector<int64_t>& sizes);                // the axis of charts without a point
   void setClock(LabClock clock);
+  void setOperation(lab::Operation operation);                     // the chosen one
   void setPage(const QString& text);     // text of the chosen sweep
   void setWhyNoGpu(const QString& why);  // empty if there is a GPU
   void setTorchRunning(bool running);
@@ -55,6 +55,7 @@ class LabResults : public QWidget {
   std::vector<LabShown> shown_;
   bool running_ = false, shares_in_front_ = false;
   LabClock clock_ = LabClock::Host;
+  lab::Operation operation_ = lab::Operation::MatMul;
   QString page_, why_no_gpu_;
   LabChart *chart_, *throughput_;
   LabShareView* shares_;

@@ -102,7 +102,7 @@ std::vector<double> LabScene::sizes() const {
   std::set<double> all;
   for (const LabCurve& curve : curves)
     for (const QPointF& p : curve.points) all.insert(p.x());
-  if (all.empty()) all.insert(wanted.begin(), wanted.end());
+  if (all.empty()) return {16, 4096};  // nothing is drawn
   return {all.begin(), all.end()};
 }
 

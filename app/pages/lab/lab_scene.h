@@ -51,7 +51,6 @@ struct LabScene {
   LabClock clock = LabClock::Host;
   bool compact = false;          // no labels at the line ends, no crossovers
   std::vector<LabShown> shown;   // the first is the sweep itself
-  std::vector<int64_t> wanted{16, 4096};  // sizes of the next sweep; never empty
   std::optional<double> cursor;  // a size
   std::optional<LabPick> ring;
 
@@ -62,7 +61,7 @@ struct LabScene {
   void rebuild();
 
   LabFrame frame(const QRectF& area) const;
-  std::vector<double> sizes() const;           // measured, ascending; the wanted ones if there is no point yet
+  std::vector<double> sizes() const;           // measured, ascending; never empty
   std::optional<int64_t> cursorPoint() const;  // the measured size nearest to the cursor
   std::vector<std::pair<double, QString>> ceilingLines() const;
   QString valueText(double value) const;

@@ -70,23 +70,13 @@ LabTab::LabTab(QWidget* parent)
   connect(torch_, &LabTorch::ended, this, &LabTab::torchEnded);
   connect(form_, &LabForm::said, this, &LabTab::say);
   connect(form_, &LabForm::clockChosen, results_, &LabResults::setClock);
+  connect(form_, &LabForm::operationSet, results_, &LabResults::setOperation);
   connect(form_, &LabForm::pageChosen, results_, &LabResults::setPage);
-  connect(form_, &LabForm::prepared, this, [this] {
-    results_->setWhyNoGpu(form_->whyNoGpu());
-    showSizes();
-  });
-  connect(form_, &LabForm::sizesEdited, this, &LabTab::showSizes);
+  connect(form_, &LabForm::prepared, this, [this] { results_->setWhyNoGpu(form_->whyNoGpu()); });
   connect(results_, &LabResults::picked, this, &LabTab::openPoint);
   connect(results_, &LabResults::torchWanted, this, &LabTab::runTorch);
   connect(results_, &LabResults::overlayWanted, this, &LabTab::chooseOverlay);
   connect(results_, &LabResults::noOverlaysWanted, this, &LabTab::removeOverlays);
-}
-
-void LabTab::showSizes() {
-  try {
-    results_->setWanted(form_->sizes());
-  } catch (const Failure&) {  // half a number; Measure says what is wrong
-  }
 }
 
 QWidget* LabTab::buildFooter() {

@@ -49,7 +49,6 @@ class LabTab : public QWidget {
 
  private:
   QWidget* buildFooter();
-  void showSizes();
   void jobEnded(const QString& problem);
   void torchEnded(const QString& problem);
   void showResult();

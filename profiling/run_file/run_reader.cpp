@@ -38,7 +38,7 @@ std::string name_in(const Statement& row, int column) { return std::string(row.t
 // The name of an op today. Older files have other words for two kinds of ops.
 std::string op_name(std::string name, const std::string& phase) {
   if (name.starts_with("spread b")) return "broadcast" + name.substr(6);
-  if (const auto at = name.find("xent"); at != std::string::npos && (phase == "loss" || phase == "test")) name.replace(at, 4, "cross-entropy");
+  if (const auto at = name.find("xent"); at != std::string::npos && (phase == "loss" || phase == "test" || phase == "evaluate")) name.replace(at, 4, "cross-entropy");
   return name;
 }
 

@@ -3,9 +3,11 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPushButton>
+#include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "app/widgets/headlined.h"
 #include "app/widgets/theme.h"
@@ -13,6 +15,7 @@
 #include "app/text/units.h"
 #include "app/core/runs/plan_times.h"
 #include "app/core/runs/run_ceilings.h"
+#include "app/timeline/meaning_legend.h"
 #include "app/timeline/time_scale.h"
 #include "engine/devices/devices.h"
 #include "engine/lab/ceilings.h"
@@ -24,6 +27,7 @@ namespace {
 
 constexpr int kRooflineRefreshMs = 1500, kChartLeft = 88, kChartBottom = 40, kChartTop = 22, kChartRight = 20;
 constexpr double kReach = 9;  // of the pointer
+constexpr double kNamedFrom = 0.35;  // a slope has its name at this share of the width
 constexpr prof::TimeNs kNewest = 2'000'000'000;
 
 QString power_text(int power, const char* unit) {
@@ -110,8 +114,8 @@ Roof roof_of(const Run& run) {
   seen->recorded = true;
   seen->whose =
       kept->driver.empty()
-          ? QObject::tr("measured where it was recorded")
-          : QObject::tr("measured where it was recorded, driver %1").arg(QString::fromStdString(kept->driver));
+          ? QObject::tr("measured on the recording machine")
+          : QObject::tr("measured on the recording machine, driver %1").arg(QString::fromStdString(kept->driver));
   return with_sheet(*seen, run.device);
 }
 
@@ -177,8 +181,32 @@ void RooflineView::paintRoof(QPainter& painter, std::vector<QRectF>& taken) cons
   painter.setFont(ui_font(11));
   QRectF words;
   painter.drawText(QRectF(area().left(), y(ceilings.flops_per_s) - 18, area().width() - 4, 16), Qt::AlignRight,
-                   tr("%1 · %2 TFLOP/s · memory %3 TB/s").arg(QString::fromStdString(std::string(to_string(run_->spec.exec.precision))), significant_text(ceilings.flops_per_s / 1e12), significant_text(ceilings.bytes_per_s / 1e12)), &words);
+                   tr("%1 · %2 TFLOP/s").arg(QString::fromStdString(std::string(to_string(run_->spec.exec.precision))), significant_text(ceilings.flops_per_s / 1e12)), &words);
   taken.push_back(words);
+  paintSlopeName(painter, ceilings.bytes_per_s, tr("memory · %1 TB/s"), taken);
+}
+
+// Below the slope, or above it where the lower side belongs to another slope.
+void RooflineView::paintSlopeName(QPainter& painter, double bytes_per_s, const QString& text, std::vector<QRectF>& taken) const {
+  const double at = std::pow(10, x_low_ + kNamedFrom * (x_high_ - x_low_));
+  const bool above = bytes_per_s > roof_.ceilings.bytes_per_s;
+  const QPointF place(x(at), y(at * bytes_per_s));
+  QRectF words;
+  painter.drawText(above ? QRectF(place.x() - 130, place.y() - 20, 120, 16) : QRectF(place.x() + 10, place.y() + 4, 130, 16), above ? Qt::AlignRight : Qt::AlignLeft,
+                   text.arg(significant_text(bytes_per_s / 1e12)), &words);
+  taken.push_back(words);
+}
+
+// The slopes as small boxes: no name lies on them.
+std::vector<QRectF> RooflineView::slopeBoxes() const {
+  constexpr int kBoxes = 120;
+  std::vector<QRectF> boxes;
+  for (const double bytes : {roof_.ceilings.bytes_per_s, roof_.l2_bytes_per_s})
+    for (int i = 0; bytes > 0 && i < kBoxes; ++i) {
+      const double at = std::pow(10, x_low_ + (x_high_ - x_low_) * i / kBoxes), flops = at * bytes;
+      if (flops <= roof_.ceilings.flops_per_s) boxes.emplace_back(x(at) - 2, y(flops) - 2, area().width() / kBoxes + 2, 4);
+    }
+  return boxes;
 }
 
 // A ceiling of arithmetic, from where memory no longer limits to the right end. No name lies on it.
@@ -225,9 +253,7 @@ void RooflineView::paintOtherCeilings(QPainter& painter, std::vector<QRectF>& ta
     painter.setPen(QPen(t.strong_border, 1.4, Qt::DashLine));
     painter.drawLine(QPointF(x(low), y(low * roof_.l2_bytes_per_s)), QPointF(x(ridge), y(roof_.ceilings.flops_per_s)));
     painter.setPen(t.quiet);
-    const double at = std::pow(10, x_low_ + 0.15 * (x_high_ - x_low_));
-    painter.drawText(QRectF(x(at) - 130, y(at * roof_.l2_bytes_per_s) - 20, 120, 16), Qt::AlignRight,
-                     tr("L2 · %1 TB/s").arg(significant_text(roof_.l2_bytes_per_s / 1e12)));
+    paintSlopeName(painter, roof_.l2_bytes_per_s, tr("L2 · %1 TB/s"), taken);
   }
   painter.restore();
 }
@@ -272,6 +298,8 @@ void RooflineView::paintEvent(QPaintEvent*) {
     painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignRight, tr("ring: in evaluation"));
   std::vector<QRectF> taken = pointBoxes();
   for (const auto& [name, flops] : roof_.products) taken.push_back(lineOf(flops));
+  taken.push_back(lineOf(roof_.ceilings.flops_per_s));
+  for (const QRectF& slope : slopeBoxes()) taken.push_back(slope);
   paintRoof(painter, taken);
   paintOtherCeilings(painter, taken);
   painter.setRenderHint(QPainter::Antialiasing);
@@ -290,16 +318,18 @@ void RooflineView::paintEvent(QPaintEvent*) {
   paintNames(painter, box, std::move(taken));
 }
 
-// Draws a name beside its point where no other name or point is. A name without space appears on hover.
+// Draws a name beside its point where no other name, point or line is. A name without space appears on hover.
 void RooflineView::paintNames(QPainter& painter, const QRectF& box, std::vector<QRectF> taken) const {
   painter.setPen(theme().secondary);
   for (size_t i = 0; i < points_.size(); ++i) {
     const QPointF at = placeOf(points_[i]);
-    const QString name = nameOf(points_[i]);
+    const auto name = QString::fromStdString(points_[i].name);
     const double width = painter.fontMetrics().horizontalAdvance(name) + 4;
     for (const QRectF& label :
          {QRectF(at.x() + 9, at.y() - 8, width, 16), QRectF(at.x() - 9 - width, at.y() - 8, width, 16),
-          QRectF(at.x() - width / 2, at.y() - 22, width, 16), QRectF(at.x() - width / 2, at.y() + 7, width, 16)}) {
+          QRectF(at.x() - width / 2, at.y() - 22, width, 16), QRectF(at.x() - width / 2, at.y() + 7, width, 16),
+          QRectF(at.x() + 7, at.y() - 20, width, 16), QRectF(at.x() + 7, at.y() + 5, width, 16),
+          QRectF(at.x() - 7 - width, at.y() - 20, width, 16), QRectF(at.x() - 7 - width, at.y() + 5, width, 16)}) {
       if (!box.contains(label) || std::ranges::any_of(taken, [&](const QRectF& r) { return r.intersects(label); }))
         continue;
       taken.push_back(label);
@@ -308,13 +338,6 @@ void RooflineView::paintNames(QPainter& painter, const QRectF& box, std::vector<
       break;
     }
   }
-}
-
-// In evaluation an op has another batch: its name says so if the same op also trains.
-QString RooflineView::nameOf(const prof::RooflinePoint& point) const {
-  const QString name = QString::fromStdString(point.name);
-  const auto trains = [&point](const prof::RooflinePoint& other) { return other.name == point.name && other.phase != point.phase; };
-  return point.phase == "evaluate" && std::ranges::any_of(points_, trains) ? tr("%1 in evaluation").arg(name) : name;
 }
 
 int RooflineView::pointAt(QPointF at) const {
@@ -364,10 +387,20 @@ RooflinePanel::RooflinePanel(Focus* focus, QWidget* parent)
     : Pane(tr("Roofline"), parent),
       body_(new Headlined(this)),
       view_(new RooflineView(focus, body_)),
+      evaluation_(new QPushButton(tr("Evaluation"), this)),
+      colours_(new MeaningLegend(this)),
       measure_(new QPushButton(tr("Measure this card"), this)) {
   legend()->hide();
-  measure_->hide();
-  body_->setPicture(view_);
+  measure_->hide(), evaluation_->hide();
+  auto* picture = new QWidget(body_);
+  auto* column = new QVBoxLayout(picture);
+  column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
+  column->addWidget(view_, 1), column->addWidget(colours_);
+  body_->setPicture(picture);
+  evaluation_->setCheckable(true);
+  evaluation_->setToolTip(tr("Show the ops of the evaluation, too"));
+  connect(evaluation_, &QPushButton::toggled, this, &RooflinePanel::refresh);
+  addOption(evaluation_);
   connect(measure_, &QPushButton::clicked, this, &RooflinePanel::measure);
   addOption(measure_);
   setBody(body_);
@@ -412,7 +445,7 @@ QString RooflinePanel::finding(const std::vector<prof::RooflinePoint>& points) {
 
 void RooflinePanel::refresh() {
   if (!run_) {
-    measure_->hide();
+    measure_->hide(), evaluation_->hide();
     view_->setPoints(nullptr, {}, {});
     body_->showReason(tr("Click a traced run or press Train.\nEach op appears here: its FLOP/s against its FLOP per byte."));
     return setTitle(tr("Roofline"), {});
@@ -427,12 +460,18 @@ void RooflinePanel::refresh() {
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
   auto points = prof::roofline(run_->trace, begin, end, roof.ceilings);
   add_inner_ops(points, *run_, roof.ceilings);
+  const auto evaluates = [](const prof::RooflinePoint& point) { return point.phase == "evaluate"; };
+  evaluation_->setVisible(std::ranges::any_of(points, evaluates) && !std::ranges::all_of(points, evaluates));
+  if (evaluation_->isVisibleTo(this) && !evaluation_->isChecked()) std::erase_if(points, evaluates);
+  std::set<prof::Meaning> meanings;
+  for (const auto& point : points) meanings.insert(point.meaning);
+  colours_->setMeanings(meanings);
   const bool known = roof.ceilings.flops_per_s > 0;
   if (points.empty())
     body_->showReason(run_->origin == RunOrigin::Imported ? tr("The work of a recorded program's kernels is not known,\nso they cannot be placed here.")
                                                           : tr("Each op of a traced run appears here:\nits FLOP/s against its FLOP per byte."));
   else
-    body_->showResult(known ? finding(points) : tr("No ceiling is known for this device."), known ? tr("The roof was %1.").arg(roof.whose) : QString());
+    body_->showResult(known ? finding(points) : tr("No ceiling is known for this device."), known ? tr("Roof %1.").arg(roof.whose) : QString());
   view_->setPoints(run_, std::move(points), roof);
   setTitle(tr("Roofline"), run_->title + (run_->device.isEmpty() ? QString() : " · " + run_->device), run_->device);
 }

@@ -16,6 +16,7 @@ class QPushButton;
 namespace ws::app {
 
 class Headlined;
+class MeaningLegend;
 
 struct Roof {
   prof::Ceilings ceilings;  // zeros if the GPU is unknown: then nothing is drawn
@@ -51,14 +52,15 @@ class RooflineView : public QWidget {
   double y(double flops) const;
   std::vector<QRectF> pointBoxes() const;
   std::optional<QRectF> placeAt(double line, double width, const std::vector<QRectF>& taken) const;
-  // Both add the places of their words to `taken`.
+  // These add the places of their words to `taken`.
   void paintRoof(QPainter& painter, std::vector<QRectF>& taken) const;
   void paintOtherCeilings(QPainter& painter, std::vector<QRectF>& taken) const;
+  void paintSlopeName(QPainter& painter, double bytes_per_s, const QString& text, std::vector<QRectF>& taken) const;
+  std::vector<QRectF> slopeBoxes() const;
   void paintCounted(QPainter& painter) const;
   void paintNames(QPainter& painter, const QRectF& box, std::vector<QRectF> taken) const;
   int pointAt(QPointF at) const;
   QRectF lineOf(double flops) const;
-  QString nameOf(const prof::RooflinePoint& point) const;
   QString tipOf(const prof::RooflinePoint& point) const;
   QString tipAt(QPointF at) const;
 
@@ -88,6 +90,8 @@ class RooflinePanel : public Pane {
   QPointer<Run> run_;
   Headlined* body_;
   RooflineView* view_;
+  QPushButton* evaluation_;  // a switch
+  MeaningLegend* colours_;
   QPushButton* measure_;
   QTimer refresh_;
   Job measuring_;  // measures the GPU; last member, so that it ends first

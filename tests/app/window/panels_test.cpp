@@ -514,7 +514,7 @@ void PanelsTest::theRoofOfAFileBelongsToItsCard() {
     QVERIFY(roof.measured && roof.recorded);
     QCOMPARE(roof.ceilings.flops_per_s, 3.6e14);
     QCOMPARE(roof.ceilings.bytes_per_s, 4.1e12);
-    QVERIFY2(roof.whose.contains("recorded") && roof.whose.contains("580.1"), qPrintable(roof.whose));
+    QVERIFY2(roof.whose.contains("recording machine") && roof.whose.contains("580.1"), qPrintable(roof.whose));
   }
   qputenv("XDG_CACHE_HOME", folder.path().toUtf8());
   card.driver = "580.1";  // whose ceilings the newer driver's replaced

@@ -12,6 +12,7 @@
 
 #include "app/charts/flame_view.h"
 #include "app/text/units.h"
+#include "app/widgets/headlined.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/compared_live_run.h"
@@ -25,6 +26,19 @@ namespace ws::app {
 namespace {
 
 constexpr int kSoonMs = 150, kLiveMs = 1000;
+// The first function that does not have nearly all the time of its caller. Empty without samples.
+QString largest_function(const prof::FlameTree& tree) {
+  constexpr double kNearlyAll = 0.9;
+  if (tree.empty() || tree[0].inside.empty()) return {};
+  size_t at = tree[0].inside[0];  // a thread
+  while (!tree[at].inside.empty()) {
+    const double whole = tree[at].ns;
+    at = tree[at].inside[0];
+    if (tree[at].ns < kNearlyAll * whole) break;
+  }
+  return QObject::tr("%1 takes %2 %").arg(QString::fromStdString(tree[at].function), fixed_text(100 * tree[at].ns / tree[0].ns, 0));
+}
+
 constexpr FlameTime kTimes[] = {FlameTime::InSteps, FlameTime::Host, FlameTime::WhileGpuWaited, FlameTime::Launched};
 
 }  // namespace
@@ -66,7 +80,9 @@ void FlamePanel::build() {
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   view_ = new FlameView(scroll);
   scroll->setWidget(view_);
-  pane_->setBody(scroll);
+  body_ = new Headlined(pane_);
+  body_->setPicture(scroll);
+  pane_->setBody(body_);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->addWidget(pane_);
@@ -167,7 +183,15 @@ void FlamePanel::refresh() {
   view_->setEmptyText(emptyText());
   const QString root = shown != FlameTime::Launched ? tr("all threads") : prof::used_gpu(run_->trace) ? tr("all kernels") : tr("all ops");
   view_->setRootText(root);
+  tree.empty() ? body_->showReason(emptyText()) : body_->showResult(tr("%1 of %2").arg(largest_function(tree), ofWhat()), {});
   view_->setTree(std::move(tree));
+}
+
+QString FlamePanel::headline() const { return body_->headline(); }
+
+QString FlamePanel::ofWhat() const {
+  if (time() == FlameTime::Launched) return run_ && prof::used_gpu(run_->trace) ? tr("the kernel time") : tr("the op time");
+  return time() == FlameTime::WhileGpuWaited ? tr("the host's time while the GPU waited") : tr("the host's time");
 }
 
 void FlamePanel::showMatches() {

@@ -17,6 +17,7 @@ class QScrollArea;
 namespace ws::app {
 
 class FlameView;
+class Headlined;
 class Pane;
 
 enum class FlameTime { InSteps, Host, WhileGpuWaited, Launched };
@@ -32,6 +33,7 @@ class FlamePanel : public QWidget {
   FlameView* view() const { return view_; }
   QPushButton* choice() const { return mode_; }
   QString note() const { return note_; }
+  QString headline() const;  // which function takes most
   void exportTo(const QString& path);  // .collapsed or .speedscope.json; throws Failure
 
  signals:
@@ -54,11 +56,13 @@ class FlamePanel : public QWidget {
   bool offers(FlameTime time) const;
   QString timeText(FlameTime time) const;
   QString emptyText() const;
+  QString ofWhat() const;  // "the host's time"
   void fillMenu(QMenu& menu);
 
   Focus* focus_;
   QPointer<Run> run_;
   Pane* pane_;
+  Headlined* body_;
   FlameView* view_;
   QLineEdit* search_;
   QLabel* matches_;

@@ -20,6 +20,7 @@
 #include "app/timeline/meaning_legend.h"
 #include "app/timeline/time_scale.h"
 #include "app/widgets/instruction_view.h"
+#include "app/widgets/labels.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/card_limits.h"
 #include "app/workspace/marked_steps.h"
@@ -155,6 +156,19 @@ bool holds(const prof::Track& track, prof::SpanKind kind) {
   return kind == prof::SpanKind::Phase ? track.kind == prof::TrackKind::Ranges : is_work(track);
 }
 
+// "Reduction takes 41 % of the kernel time; most: bn_bw_1C11_kernel_new, 11 %". Empty if rows lie inside others.
+QString largest_part(const std::vector<prof::KernelRow>& rows, const Table& table) {
+  if (rows.empty() || rows.front().kind == prof::SpanKind::Phase) return {};
+  std::map<prof::Meaning, double> kinds;
+  for (const prof::KernelRow& row : rows) kinds[row.meaning] += row.share;
+  const auto kind = std::ranges::max_element(kinds, {}, [](const auto& one) { return one.second; });
+  const auto row = std::ranges::max_element(rows, {}, &prof::KernelRow::share);
+  const QString name = ws::app::meaning_name(kind->first), of = row->kind == prof::SpanKind::Op ? QObject::tr("the op time") : QObject::tr("the kernel time");
+  return QObject::tr("%1 takes %2 % of %3; most: %4, %5 %")
+      .arg(name.left(1).toUpper() + name.mid(1), fixed_text(100 * kind->second, 0), of,
+           QString::fromStdString(table.rows[static_cast<size_t>(row - rows.begin())].cells[0].text), fixed_text(100 * row->share, 0));
+}
+
 QString part_text(bool whole) { return whole ? QObject::tr("Whole run") : QObject::tr("In the steps"); }
 
 bool calls_from(const prof::OpInfo& op, const std::string& line) {
@@ -174,6 +188,8 @@ KernelsPanel::KernelsPanel(Focus* focus, QWidget* parent)
   buildTable(top_);
   below_ = new Pane(tr("Executions"), this);
   below_->legend()->hide();
+  no_source_ = label(below_, ui_font(11), {.wraps = false, .quiet = true, .plain = true});
+  below_->addOption(no_source_);
   auto* split = new QSplitter(Qt::Horizontal, below_);
   executions_.setTable(instances_table(nullptr, {}, false));
   instances_->setModel(&executions_);
@@ -246,6 +262,9 @@ void KernelsPanel::buildTable(Pane* pane) {
   buildColumnMenu(pane);
   table_->viewport()->installEventFilter(this);
   empty_ = put_table(*pane, table_);
+  headline_ = label(pane, ui_font(17, 600), {.selectable = true});
+  headline_->setContentsMargins(10, 0, 10, 4);
+  static_cast<QVBoxLayout*>(empty_->parentWidget()->layout())->insertWidget(0, headline_);
   empty_->parentWidget()->layout()->addWidget(colours_ = new MeaningLegend(pane));
   connect(filter_, &QLineEdit::textChanged, &sorted_, &QSortFilterProxyModel::setFilterFixedString);
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &KernelsPanel::drillDown);
@@ -423,7 +442,10 @@ void KernelsPanel::refresh() {
   fitColumns();
   const bool ranges = count > 0 && rows.front().kind == prof::SpanKind::Phase;
   rows_ = std::move(rows);
-  model_.setTable(shownRows());
+  const Table shown = shownRows();
+  headline_->setText(largest_part(rows_, shown));
+  headline_->setVisible(!headline_->text().isEmpty());
+  model_.setTable(shown);
   const QString note = !run_        ? tr("No run is chosen")
                        : count == 0 ? tr("No kernel was traced in this run")
                        : whole      ? run_->title + " · " + (!inSteps() ? tr("whole run") : own() ? tr("in the steps") : tr("from the first step on"))
@@ -436,6 +458,8 @@ void KernelsPanel::refresh() {
   if (sorted_.rowCount() > 0) table_->setCurrentIndex(sorted_.index(again, 0));
   drillDown();
 }
+
+QString KernelsPanel::headline() const { return headline_->text(); }
 
 void KernelsPanel::groupBy(prof::GroupBy by) {
   by_ = by;
@@ -473,6 +497,7 @@ void KernelsPanel::foldAt(QPoint at) {
 void KernelsPanel::drillDown() {
   const prof::KernelRow* row = run_ ? rowAt(sorted_.mapToSource(table_->currentIndex()).row()) : nullptr;
   below_->setTitle(tr("Executions"), row ? readable_name(*row) : tr("choose a kernel"));
+  no_source_->clear();
   if (!row) {
     histogram_->setData({}, theme().focus);
     histogram_->show();
@@ -483,7 +508,7 @@ void KernelsPanel::drillDown() {
   fillInstances(*row, range);
   showSource(*row, range);
   if (source_->isVisibleTo(below_) && source_->table()->model()->rowCount() == 0 && source_->instructions()->isHidden()) {  // then its place goes to the executions
-    below_->setTitle(tr("Executions"), tr("%1 · %2").arg(readable_name(*row), source_->note().chopped(1)), readable_name(*row));  // without its full stop
+    no_source_->setText(source_->note());
     source_->hide();
   }
   constexpr int kWidthForAll = 1300;  // in a narrower window instructions take the place of the distribution

@@ -39,6 +39,7 @@ class KernelsPanel : public QWidget {
   QTableView* table() const { return table_; }
   QTableView* instances() const { return instances_; }
   const HistogramView* histogram() const { return histogram_; }
+  QString headline() const;  // which kind of work takes most
   const SourceView* source() const { return source_; }
   QMenu* columnMenu() const { return column_menu_; }
   void showColumn(int column, bool shown);  // as the user chose it, whatever the width
@@ -89,7 +90,7 @@ class KernelsPanel : public QWidget {
   std::vector<QAction*> column_actions_;  // by column; the name column has none
   std::vector<int> chosen_;               // columns; empty: default columns
   QLineEdit* filter_;
-  QLabel* empty_;
+  QLabel *headline_, *empty_, *no_source_;
   MeaningLegend* colours_;
   QTimer refresh_;
   bool launched_ = true;  // the rows have grid sizes

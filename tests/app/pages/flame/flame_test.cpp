@@ -66,6 +66,7 @@ class FlameTest : public QObject {
 void FlameTest::threadsThatWaitAreNotShownButCounted() {
   ShownFlames shown;
   QVERIFY2(!shown.panel.choice()->isVisible(), "there is nothing to choose");
+  QCOMPARE(shown.panel.headline(), QString("hot takes 75 % of the host's time"));
   sample(shown.run.trace, 0, 3500, "wait (/usr/lib/python3.10/threading.py:320) < feed (data.py:3)", "samples of feeder");
   sample(shown.run.trace, 3500, 4000, "pickle (data.py:8) < feed (data.py:4)", "samples of feeder");
   shown.panel.setRun(&shown.run);

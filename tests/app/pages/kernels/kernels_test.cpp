@@ -154,6 +154,7 @@ void KernelsTest::theSourceOfAKernelIsShownWithTheTimeOfItsLines() {
   run->created = QDateTime::currentDateTime().addSecs(60);
   kernels.show();
   QVERIFY2(panel.source()->isHidden(), "our own trainings have no lines");
+  QVERIFY2(panel.headline().contains(" % of the kernel time; most: "), qPrintable(panel.headline()));
   for (prof::OpInfo& op : run->trace.ops) op.stack = prof::stack_from_text("net.py:217 in Net.forward");
   panel.refresh();
   QVERIFY(!panel.source()->isHidden());

@@ -158,10 +158,10 @@ void StartPage::showLessons(bool cuda) {
 void StartPage::setDevice(const DeviceInfo* device) {
   const bool cuda = device && device->cuda;
   showLessons(cuda);
-  sentence_->setWords(tr("Warpsight trains a small network on %1 and shows the loss, every [kernel] and every [allocation] "
+  sentence_->setWords(tr("Warpsight trains a small network on %1 and shows the loss, every %2 and every [allocation] "
                          "as they happen. Each lesson makes two or more runs and lays them over each other. It "
                         "records your own PyTorch and CUDA programs in the same way.")
-                         .arg(cuda || !device ? tr("this GPU") : tr("this CPU")));
+                         .arg(cuda || !device ? tr("this GPU") : tr("this CPU"), cuda || !device ? tr("[kernel]") : tr("op")));
   clear(facts_);
   if (!device) {
     addFact(facts_, 0, true, tr("Looking"), tr("for a GPU"));

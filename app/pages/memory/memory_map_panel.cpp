@@ -442,7 +442,8 @@ void MemoryMapPanel::showFinding() {
   if (notes.isEmpty()) notes << tr("Empty in the map: free addresses.");  // the line keeps its height
   const QString size = short_bytes_text(static_cast<double>(peak));
   const QString bytes = since ? tr("%1 that %2 allocated since the recording began").arg(size, QString::fromStdString(held_.allocator)) : size;
-  finding_->showResult(when.arg(bytes) + (shares.isEmpty() ? QString() : (since ? "; " : ": ") + shares) +
+  const QString before = since ? QStringLiteral("; ") : QStringLiteral(": ");
+  finding_->showResult(when.arg(bytes) + (shares.isEmpty() ? QString() : before + shares) +
                            (kept.isEmpty() ? QString() : tr(". Beside it: %1").arg(kept)),
                        notes.join(' '));
 }

@@ -462,7 +462,7 @@ void TopBar::showFigures(const Run& run) {
   accuracy_->setValue(fixed_text(accuracy * 100, 2), accuracy == accuracy ? "%" : "");
   const QStringList time = step_time_text(run.stepUs()).split(' ');
   const bool varies = prof::varies_widely(run.step_time), busy = run.machineBusy();
-  const QString why = (busy ? tr("machine busy: %1") : tr("varies: %1")).arg(step_range_text(run.step_time.p5_us, run.step_time.p95_us));  // another program has its own reasons
+  const QString why = busy ? tr("machine busy") : step_range_text(run.step_time.p5_us, run.step_time.p95_us);  // another program has its own reasons
   step_time_->setValue(time.front(), time.size() > 1 ? time.back() : QString(), varies ? why : QString(), varies && busy);
   step_time_->setToolTip(step_time_tip(run.step_time.p5_us, run.step_time.p95_us));
   throughput_->setValue(significant_text(rate), rate == rate ? tr("samples/s") : "");

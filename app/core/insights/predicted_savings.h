@@ -32,7 +32,7 @@ struct PredictionsNote {
 };
 PredictionsNote predictions_note(const std::vector<Insight>& insights);
 
-inline constexpr const char* kTooSmall = "Too small to matter";  // the heading above the insights that change little, which come last
+inline constexpr const char* kTooSmall = "Would change little now";  // the heading above the insights that change little, which come last
 
 // What a person does about it: "choose allocator arena, launch graph", "give the DataLoader more workers". Empty for a finding only.
 std::string action_of(const Insight& insight);

@@ -301,7 +301,7 @@ void InsightsTest::smallSavingsStandLast() {
   QVERIFY(!tab->cards()[0]->insight().changes_little && tab->cards()[1]->insight().changes_little);
   QCOMPARE(counted.back().front().toInt(), 1);
   const QList<QLabel*> labels = tab->findChildren<QLabel*>();
-  const auto heading = std::ranges::find_if(labels, [](const QLabel* label) { return label->text() == "Too small to matter"; });
+  const auto heading = std::ranges::find_if(labels, [](const QLabel* label) { return label->text() == "Would change little now"; });
   QVERIFY(heading != labels.end() && !(*heading)->isHidden());
   const QWidget* list = tab->cards()[0]->parentWidget();
   const auto place = [list](QWidget* part) { return list->layout()->indexOf(part); };

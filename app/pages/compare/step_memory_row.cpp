@@ -58,7 +58,8 @@ QString StepMemoryRow::peakText(size_t run) const {
   const prof::MemoryCurves& memory = *shown_.runs[run].memory;
   const auto* used = memory.lines() == prof::MemoryLines::Both ? greatest(memory.used().points, range_of(run)) : nullptr;
   if (!ofReserved()) return QObject::tr("peak used %1").arg(bytes_text(peak->value));
-  return QObject::tr("reserved %1").arg(bytes_text(peak->value)) + (used ? QObject::tr(", peak used %1").arg(bytes_text(used->value)) : QString());
+  const QString reserved = bytes_text(peak->value), most = used ? bytes_text(used->value) : reserved;
+  return QObject::tr("reserved %1").arg(reserved) + (most == reserved ? QString() : QObject::tr(", peak used %1").arg(most));
 }
 
 double StepMemoryRow::mostBytes() const {

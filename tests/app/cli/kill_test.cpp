@@ -25,6 +25,7 @@
 #include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/whole_run.h"
+#include "tests/support/kill_process.h"
 #include "tests/support/own_file.h"
 
 extern char** environ;
@@ -148,18 +149,6 @@ std::vector<std::string> recording(const std::string& out) {
   return words;
 }
 
-// The processes of a recording, as the lock file beside the run names them; 0: not there yet.
-struct Recorders {
-  pid_t writer = 0, program = 0;
-  static Recorders of(const fs::path& file) {
-    std::ifstream lock(file.parent_path() / ("." + file.filename().string() + ".owner"));
-    Recorders found;
-    std::string boot, start, host;
-    lock >> boot >> found.writer >> start >> host >> found.program;
-    return found;
-  }
-};
-
 double last_time(prof::RunFileReader& reader) {
   const auto metrics = reader.metrics();
   return metrics.empty() ? 0 : metrics.back().wall_s;
@@ -204,7 +193,7 @@ TEST_F(Killing, ARecordingOpensAndMissesASecondAtMost) {
     const auto begun = Clock::now();  // the program waits for its writer, which has begun
     std::this_thread::sleep_for(Seconds(random(1.2, 2.5)));
     ASSERT_FALSE(program.over()) << "the recording ended by itself";
-    const Recorders recorders = Recorders::of(file);
+    const test::Recorders recorders = test::Recorders::of(file);
     const double waited = waited_for_core(program.pid()) + waited_for_core(recorders.writer) + waited_for_core(recorders.program);
     const double recorded = Seconds(Clock::now() - begun).count();
     program.end_all();
@@ -226,15 +215,16 @@ TEST_F(Killing, OfARecordingOnlyTheRecorderTheProgramOrTheWriter) {
     Process record({WARPSIGHT_CLI, "record", "--library", "-", "--out", file, "--", RECORDED_PROGRAM, std::to_string(kSteps)},
                    Process::Output::CapturedWithErrors);
     const Pulse pulse(folder_);
-    Recorders recorders;
-    for (const auto until = Clock::now() + std::chrono::seconds(30); recorders.program == 0 && Clock::now() < until; recorders = Recorders::of(file))
+    test::Recorders recorders;
+    for (const auto until = Clock::now() + std::chrono::seconds(30); recorders.program == 0 && Clock::now() < until; recorders = test::Recorders::of(file))
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     ASSERT_GT(recorders.program, 0);
     const auto begun = Clock::now();
     std::this_thread::sleep_for(Seconds(random(0.2, 0.7)));
     const double waited = waited_for_core(recorders.writer) + waited_for_core(recorders.program);
     const double recorded = Seconds(Clock::now() - begun).count();
-    victim == TheRecorder ? record.signal(SIGKILL) : void(kill(victim == TheProgram ? recorders.program : recorders.writer, SIGKILL));
+    if (victim == TheRecorder) record.signal(SIGKILL);
+    else ASSERT_TRUE(test::kill_process(victim == TheProgram ? recorders.program : recorders.writer));
     std::string said;
     while (const auto more = record.output(1000)) said += *more;  // until the program has ended, too
     const int status = record.wait();

@@ -14,6 +14,7 @@
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/program_writer.h"
 #include "profiling/run_file/run_file.h"
+#include "tests/support/kill_process.h"
 #include "tests/support/own_file.h"
 
 namespace ws::app {
@@ -42,14 +43,7 @@ class MovedRun : public ::testing::Test {
     all << std::ifstream(file, std::ios::binary).rdbuf();
     return all.str();
   }
-  // Processes of the recording as the lock file beside its run names them.
-  pid_t process(bool writer) const {
-    std::ifstream lock(folder_ / ("." + fs::path(run_).filename().string() + ".owner"));
-    std::string boot, start, host;
-    pid_t writes = 0, recorded = 0;
-    lock >> boot >> writes >> start >> host >> recorded;
-    return writer ? writes : recorded;
-  }
+  test::Recorders recorders() const { return test::Recorders::of(run_); }
   static bool wait_until(const std::function<bool()>& ready) {
     for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30); std::chrono::steady_clock::now() < until;) {
       if (ready()) return true;
@@ -67,7 +61,7 @@ class MovedRun : public ::testing::Test {
     std::vector<std::string> words{WARPSIGHT_CLI, "record", "--library", "-", "--out", run_, "--"};
     words.insert(words.end(), program.begin(), program.end());
     Process record(words, Process::Output::CapturedWithErrors);
-    EXPECT_TRUE(wait_until([&] { return prof::is_still_written(run_) && process(false) > 0; }));
+    EXPECT_TRUE(wait_until([&] { return prof::is_still_written(run_) && recorders().program > 0; }));
     meanwhile();
     return end_of(record);
   }
@@ -125,10 +119,10 @@ TEST_F(MovedRun, WhileAProgramIsRecordedThatIsKilled) {
   for (const auto& [status, message] : {std::pair("running", ""), std::pair("stopped", prof::kProgramLeft)}) {
     make_good(status, message);
     const int ended = record({RECORDED_PROGRAM, "50000"}, [&] {
-      const pid_t program = process(false);
+      const pid_t program = recorders().program;
       EXPECT_TRUE(wait_until([&] { return prof::bytes_of_log(run_) > 0; }));
       move_over(run_);
-      kill(program, SIGKILL);
+      EXPECT_TRUE(test::kill_process(program));
     });
     EXPECT_EQ(ended, 128 + SIGKILL);
     expect_unchanged(run_);
@@ -139,9 +133,9 @@ TEST_F(MovedRun, WhileAProgramIsRecordedThatIsKilled) {
 TEST_F(MovedRun, AfterTheWriterWasKilled) {
   make_good("running");
   const int ended = record({RECORDED_PROGRAM, "500"}, [&] {
-    const pid_t writer = process(true);
-    kill(writer, SIGKILL);
-    EXPECT_TRUE(wait_until([&] { return kill(writer, 0) != 0; }));
+    const pid_t writer = recorders().writer;
+    EXPECT_TRUE(test::kill_process(writer));
+    EXPECT_TRUE(wait_until([&] { return !test::kill_process(writer, 0); }));
     move_over(run_);
   });
   EXPECT_EQ(ended, 0);
@@ -159,9 +153,9 @@ TEST_F(MovedRun, ToTheNameOfAFurtherProcess) {
     }));
     move_over(further);
     const pid_t second = std::atoi(fs::path(further).stem().extension().c_str() + 1);
-    const pid_t first = process(false);
-    kill(second, SIGKILL);
-    kill(first, SIGKILL);
+    const pid_t first = recorders().program;
+    EXPECT_TRUE(test::kill_process(second));
+    EXPECT_TRUE(test::kill_process(first));
   });
   expect_unchanged(further);
   EXPECT_TRUE(reports(further)) << said_;
@@ -171,9 +165,9 @@ TEST_F(MovedRun, ToTheNameOfAFurtherProcess) {
 // Its own file is still completed, also under this name again.
 TEST_F(MovedRun, ItsOwnFileIsStillCompleted) {
   const int ended = record({RECORDED_PROGRAM, "50000"}, [&] {
-    const pid_t program = process(false);
-    kill(process(true), SIGKILL);
-    kill(program, SIGKILL);
+    const pid_t program = recorders().program;
+    EXPECT_TRUE(test::kill_process(recorders().writer));
+    EXPECT_TRUE(test::kill_process(program));
   });
   EXPECT_EQ(ended, 128 + SIGKILL);
   const prof::RunSummary summary = prof::read_run_summary(run_);

@@ -25,6 +25,7 @@
 #include "app/window/status_line.h"
 #include "tests/app/support/window_home.h"
 #include "tests/app/support/window_tests.h"
+#include "tests/support/kill_process.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -144,7 +145,7 @@ void RemoteTest::aCutLineIsSaidAndHeals() {
   // There is no program there for a while.
   const QByteArray path = qgetenv("PATH");
   qputenv("PATH", "/nowhere");
-  kill(machine.link().status().process, SIGKILL);
+  QVERIFY(ws::test::kill_process(machine.link().status().process));
   const bool said = QTest::qWaitFor([&] { return machine.text().contains("cut for"); }, 60'000);
   QVERIFY2(window->notice()->text().contains("Warpsight reconnects by itself"), qPrintable(window->notice()->text()));
   shot(*window, "cut");
@@ -476,7 +477,7 @@ void RemoteTest::anotherVersionAfterACutIsSaid() {
   QVERIFY(line.open(QIODevice::WriteOnly | QIODevice::Truncate));
   line.write("echo warpsight-serve 99 9.9.9; cat");
   line.close();
-  kill(session.machine()->link().status().process, SIGKILL);
+  QVERIFY(ws::test::kill_process(session.machine()->link().status().process));
   QVERIFY(QTest::qWaitFor([&] { return !session.busy(); }, 60'000));
   const QString why = QString::fromStdString(run->summary->message);
   QVERIFY2(why.contains("version 9.9.9 there"), qPrintable(why));

@@ -355,8 +355,8 @@ class Builder {
       const int64_t seen = call.end() - node(one).end();
       if (seen < 0) continue;
       // What frees memory does its work after the wait.
-      const int64_t after = call.kind == NodeKind::Free ? std::max(own, kWakeUp) : kWakeUp;
-      add(end_of(at), end_of(one), kind, one == last && waited ? seen : std::min(seen, after));
+      const int64_t after = waited ? call.end() - node(last).end() : call.kind == NodeKind::Free ? std::max(own, kWakeUp) : kWakeUp;
+      add(end_of(at), end_of(one), kind, std::min(seen, after));
     }
   }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <unordered_set>
+#include <utility>
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
@@ -441,9 +442,8 @@ void Editor::drop_call(uint32_t node, Timing& timing) const {
   int64_t* after = next == node ? nullptr : time_before(next, timing);
   const bool short_after = after && *after > 0 && *after < kShort;
   if (*before >= kShort) *before -= graph_.around_call_ns;
-  else if (short_after) *before = std::max<int64_t>(0, *before + *after - graph_.around_call_ns);
+  else if (short_after) *before = std::max<int64_t>(0, *before + std::exchange(*after, 0) - graph_.around_call_ns);
   else if (*before > 0 && after && *after >= kShort) *before = 0;
-  if (short_after) *after = 0;
 }
 
 // The call of a wait goes; other calls stay and wait no more. Returns how many waits there were.
@@ -487,9 +487,12 @@ size_t Editor::graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing
   for (size_t i = 1; i < chain.size(); ++i) {
     if (step_of(chain[i]) != step_of(chain[i - 1])) continue;
     ++changed;
-    drop_call(chain[i], timing);
-    for (uint32_t e = graph_.first_edge[start_of(chain[i])]; e < graph_.first_edge[start_of(chain[i]) + 1]; ++e)
-      if (graph_.edges[e].kind == EdgeKind::HostOrder && graph_.edges[e].from / 2 == chain[i - 1]) timing.lag[e] = 0;
+    if (int64_t* before = next_in_row_[chain[i - 1]] == chain[i] ? time_before(chain[i], timing) : nullptr) {
+      drop_waits(graph_, timing, chain[i]);
+      timing.work_ns[chain[i]] = *before = 0;
+    } else {
+      drop_call(chain[i], timing);
+    }
     in_graph.insert(chain[i]);
   }
   for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
@@ -534,24 +537,32 @@ size_t Editor::pinned(const std::vector<uint32_t>& copies, Timing& timing) const
   return changed;
 }
 
+// The copies have a stream of their own, and the data of a step is there when it begins.
 size_t Editor::overlapped(const std::vector<uint32_t>& copies, Timing& timing) const {
   for (const uint32_t node : copies) {
     timing.work_ns[node] = 0;
+    without_gap_before(node, timing);
     if (launched_by_[node] != node) drop_waits(graph_, timing, launched_by_[node]);
   }
   return copies.size();
 }
 
-// The kernel keeps its time; its own launch goes, and so does the gap before the next kernel.
+void Editor::without_gap_before(uint32_t node, Timing& timing) const {
+  for (uint32_t e = graph_.first_edge[start_of(node)]; e < graph_.first_edge[start_of(node) + 1]; ++e)
+    if (graph_.edges[e].kind == EdgeKind::StreamOrder) timing.lag[e] = std::min<int64_t>(0, timing.lag[e]);
+}
+
+// Both kernels keep their time; the launch of the second one goes, and so does the gap between them.
 size_t Editor::fuse(const std::vector<PathGroup>& groups, Timing& timing) const {
   size_t changed = 0;
   for (const PathGroup& group : groups)
     for (const auto& [node, share] : group.nodes) {
       if (graph_.nodes[node].kind != NodeKind::Kernel || next_in_row_[node] == node) continue;
-      if (launched_by_[node] != node) drop_call(launched_by_[node], timing);
       const uint32_t next = next_in_row_[node];
+      without_gap_before(next, timing);
+      if (launched_by_[next] != next) drop_call(launched_by_[next], timing);
       for (uint32_t e = graph_.first_edge[start_of(next)]; e < graph_.first_edge[start_of(next) + 1]; ++e)
-        if (graph_.edges[e].kind == EdgeKind::StreamOrder) timing.lag[e] = std::min<int64_t>(0, timing.lag[e]);
+        if (graph_.edges[e].kind == EdgeKind::Launch) timing.lag[e] = kNoLag;
       ++changed;
     }
   return changed;

@@ -83,6 +83,7 @@ class Editor {
   std::vector<uint32_t> copies(const Edit& edit) const;
   size_t pinned(const std::vector<uint32_t>& copies, Timing& timing) const;
   size_t overlapped(const std::vector<uint32_t>& copies, Timing& timing) const;
+  void without_gap_before(uint32_t node, Timing& timing) const;
   size_t without_waits(const std::vector<PathGroup>& groups, Timing& timing) const;
   size_t fuse(const std::vector<PathGroup>& groups, Timing& timing) const;
   size_t work_of_rank(int rank, double factor, Timing& timing) const;

@@ -28,6 +28,7 @@ struct MadeRanks {
   int64_t evaluate_every = 0;  // steps; 0: never
   bool small_last_batch = false;  // before an evaluation
   TimeNs bucket = kBucket;  // a transfer
+  bool backward_waits = true;  // for the last rank
   uint64_t bytes = 25 << 20;
   std::string all_reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
   std::function<TimeNs(int rank, TimeNs)> clock = [](int, TimeNs time) { return time; };
@@ -123,7 +124,8 @@ struct MadeRanks {
         put(to, to.communication, SpanKind::Kernel, Meaning::Communication, to.reduce, begin, end, step, to.detail);
       };
       reduce(ready, last + bucket);
-      put(to, to.compute, SpanKind::Kernel, Meaning::Matrix, to.backward, last, last + kBackward, step);
+      const TimeNs backward = backward_waits ? last : ready;
+      put(to, to.compute, SpanKind::Kernel, Meaning::Matrix, to.backward, backward, backward + kBackward, step);
       reduce(last + bucket + 1'000, last + 2 * bucket);
       if (marks) put(to, to.marks, SpanKind::Step, Meaning::Other, to.step, begins[r] - 500, last + 2 * bucket, step);
     }

@@ -35,9 +35,9 @@ double predicted_us(const MadeProgram& program, const std::string& edits) {
   return what_if(causes, run.trace, parse_edits(edits)).predicted_us.value;
 }
 
-void expect_predicted(const MadeProgram& before, const std::string& edits, const MadeProgram& after, double most_percent = 1) {
+void expect_predicted(const MadeProgram& before, const std::string& edits, const MadeProgram& after) {
   const double predicted = predicted_us(before, edits), known = after.step_us();
-  EXPECT_NEAR(predicted, known, known * most_percent / 100) << edits << ", from " << before.step_us();
+  EXPECT_NEAR(predicted, known, 1e-4 * known) << edits << ", from " << before.step_us();
 }
 
 template <class Change>
@@ -111,24 +111,24 @@ TEST(Predict, AFasterKernelDoesNotHelpWhereLaunchesDecide) {
   expect_predicted(slow, "fc1 /2", slow);
   expect_predicted(slow, "launch calls /2", with(slow, [](MadeProgram& p) {
     for (MadeKernel& kernel : p.kernels) kernel.call /= 2;
-  }), 3);
+  }));
 }
 
 TEST(Predict, WithoutWaitsTheHostRunsAhead) {
   const MadeProgram waits = with(small_network(), [](MadeProgram& p) { p.sync = true; });
   const MadeProgram ahead = small_network();
   EXPECT_GT(waits.step_us(), 1.1 * ahead.step_us());
-  expect_predicted(waits, "no sync", ahead, 2);
-  expect_predicted(waits, "no sync; fc1 /2", with(ahead, [](MadeProgram& p) { p.kernels[0].work /= 2; }), 2);
+  expect_predicted(waits, "no sync", ahead);
+  expect_predicted(waits, "no sync; fc1 /2", with(ahead, [](MadeProgram& p) { p.kernels[0].work /= 2; }));
 }
 
 TEST(Predict, AllocatorCallsThatAreGone) {
-  const MadeProgram none = with(small_network(), [](MadeProgram& p) { p.between = 0; });
+  const MadeProgram none = with(small_network(), [](MadeProgram& p) { p.between = 0, p.gap = kUsualGap; });  // no kernel is queued before the edit
   const MadeProgram calls = with(none, [](MadeProgram& p) {
     for (MadeKernel& kernel : p.kernels) kernel.allocation = 12'000;
   });
   EXPECT_GT(calls.step_us(), 2 * none.step_us());
-  expect_predicted(calls, "no allocator calls", none, 4);  // no kernel was queued, so the gap of queued kernels is not known
+  expect_predicted(calls, "no allocator calls", none);
 }
 
 // Three kernels, each launched at two places of the step.
@@ -145,7 +145,7 @@ TEST(Predict, LaunchesAfterFreedMemoryTakeWhatLaunchesOfTheSameKernelTake) {
   const MadeProgram frees = with(none, [](MadeProgram& p) {
     for (const size_t i : {1, 3, 5}) p.kernels[i].freed = 8000;
   });
-  expect_predicted(frees, "no allocator calls", none, 2);
+  expect_predicted(frees, "no allocator calls", none);
 }
 
 // Launches of our optimizers have many parameters: they are long without freed memory before them as well. No other launch of the
@@ -159,7 +159,7 @@ TEST(Predict, LaunchesThatAreLongAnywayStayLong) {
   const MadeProgram frees = with(none, [](MadeProgram& p) {
     for (const size_t i : {1, 3, 5}) p.kernels[i].freed = 8000, p.kernels[i].longer_after = 2092;
   });
-  expect_predicted(frees, "no allocator calls", none, 2);
+  expect_predicted(frees, "no allocator calls", none);
   const RunData run = frees.run();
   const WhatIf result = what_if(step_causes(run), run.trace, parse_edits("no allocator calls"));
   EXPECT_THAT(result.warnings, testing::Contains(testing::StartsWith("3.0 launches of a step")));
@@ -177,7 +177,7 @@ TEST(Predict, LaunchesIntoAStreamThatIsNoLongerIdleAreShorter) {
     for (const size_t i : {1, 3, 5}) p.kernels[i].allocation = 30'000;
   });
   EXPECT_GT(calls.step_us(), none.step_us() + 3 * 33);
-  expect_predicted(calls, "no allocator calls", none, 2);
+  expect_predicted(calls, "no allocator calls", none);
   EXPECT_LT(replay_error(step_causes(calls.run())), 1e-4);
 }
 
@@ -192,7 +192,7 @@ TEST(Predict, LaunchesInARowSaveWhatTheTraceHas) {
     for (const size_t i : {1, 3, 5}) p.kernels[i].allocation = 8000;
   });
   EXPECT_GT(calls.step_us(), none.step_us() + 3 * (8 + 5.9));
-  expect_predicted(calls, "no allocator calls", none, 1);
+  expect_predicted(calls, "no allocator calls", none);
 }
 
 // Recorded on an H200: the same network with cudaMalloc and cudaFree for each buffer, and with one arena.
@@ -253,6 +253,57 @@ TEST(Predict, OurPinnedLoaderMakesMoreCalls) {
   EXPECT_EQ(step_causes(run.trace, {.own_training = true}).pinned_copy_calls, 5);
 }
 
+TEST(Predict, CopiesFromPinnedMemory) {
+  const MadeProgram pageable = with(small_network(), [](MadeProgram& p) {
+    p.copy_call = 20'000, p.copy = 9'000, p.pageable = true;
+    for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 3000;
+  });
+  expect_predicted(pageable, "copies pinned", with(pageable, [](MadeProgram& p) { p.pageable = false, p.copy_call = 5850, p.copy = 3500; }));
+}
+
+TEST(Predict, CopiesBesideTheKernels) {
+  for (const TimeNs call : {1000, 9000}) {
+    const MadeProgram in_turn = with(small_network(), [&](MadeProgram& p) {
+      p.copy_call = call, p.copy = 12'000;
+      for (MadeKernel& kernel : p.kernels) kernel.call = call;
+    });
+    expect_predicted(in_turn, "copies overlapped", with(in_turn, [](MadeProgram& p) { p.overlapped = true; }));
+  }
+}
+
+TEST(Predict, AKernelThatIsFusedWithTheNextOne) {
+  for (const bool sync : {false, true})
+    for (const TimeNs call : {1000, 9000}) {
+      const MadeProgram apart = with(small_network(), [&](MadeProgram& p) {
+        p.sync = sync;
+        for (MadeKernel& kernel : p.kernels) kernel.call = call;
+      });
+      expect_predicted(apart, "fuse fc1", with(apart, [](MadeProgram& p) {
+        p.kernels[0].work += p.kernels[1].work;
+        p.kernels.erase(p.kernels.begin() + 1);
+      }));
+    }
+}
+
+// A kernel that begins after its call has ended waits for what comes after the call only.
+TEST(Predict, AMachineWithoutLimits) {
+  for (const bool sync : {false, true})
+    for (const TimeNs call : {1000, 6000}) {
+      const MadeProgram program = with(small_network(), [&](MadeProgram& p) {
+        p.sync = sync, p.sync_call = 1000, p.in_a_row = 1;
+        for (MadeKernel& kernel : p.kernels) kernel.call = call;
+      });
+      expect_predicted(program, "infinitely fast GPU", with(program, [](MadeProgram& p) {
+        p.gap = 0;
+        for (MadeKernel& kernel : p.kernels) kernel.work = 0;
+      }));
+      expect_predicted(program, "infinitely fast host", with(program, [&](MadeProgram& p) {
+        p.between = 0, p.sync_call = 0, p.latency -= call < p.latency ? call : 0;
+        for (MadeKernel& kernel : p.kernels) kernel.call = 0;
+      }));
+    }
+}
+
 // A program needs some time around each call. Without a call between two others it needs it once; its own long work stays.
 TEST(Predict, OfTheTimesAroundACallThatIsGoneOneStays) {
   for (const TimeNs between : {900, 40'000}) {
@@ -264,7 +315,7 @@ TEST(Predict, OfTheTimesAroundACallThatIsGoneOneStays) {
       for (MadeKernel& kernel : p.kernels) kernel.allocation = 4000;
       p.after_allocation = 900;
     });
-    expect_predicted(calls, "no allocator calls", none, 2);
+    expect_predicted(calls, "no allocator calls", none);
   }
 }
 
@@ -325,7 +376,7 @@ TEST(Predict, OneGraphLaunchForAStep) {
   });
   const MadeProgram graph = with(eager, [](MadeProgram& p) { p.graph = true; });
   EXPECT_GT(eager.step_us(), 1.3 * graph.step_us());
-  expect_predicted(eager, "one graph launch", graph, 3);
+  expect_predicted(eager, "one graph launch", graph);
 }
 
 TEST(Predict, RowsAreCopiedToTheGpuBesideTheGraph) {
@@ -333,7 +384,7 @@ TEST(Predict, RowsAreCopiedToTheGpuBesideTheGraph) {
     p.copy_call = 10'000, p.copy = 7'000;
     for (MadeKernel& kernel : p.kernels) kernel.call = 30'000, kernel.work = 1000;
   });
-  expect_predicted(eager, "one graph launch", with(eager, [](MadeProgram& p) { p.graph = true; }), 3);
+  expect_predicted(eager, "one graph launch", with(eager, [](MadeProgram& p) { p.graph = true; }));
 }
 
 // Where the trace has no two kernels in a row, what is known of the trainer says how they follow each other.
@@ -355,12 +406,12 @@ TEST(Predict, KernelsOfATrainingThatFusesFollowEachOtherWithoutAGap) {
 
 TEST(Predict, ALoaderThatIsReadyInTime) {
   const MadeProgram waits = with(small_network(), [](MadeProgram& p) { p.data = 3'000'000; });
-  expect_predicted(waits, "loader ready", with(waits, [](MadeProgram& p) { p.data = 900'000; }), 2);
+  expect_predicted(waits, "loader ready", with(waits, [](MadeProgram& p) { p.data = 900'000; }));
   const MadeProgram pinned = with(waits, [](MadeProgram& p) { p.copy_call = 3'000; p.copy = 7'000; });
-  expect_predicted(pinned, "loader ready", with(pinned, [](MadeProgram& p) { p.data = 60'000; }), 2);
+  expect_predicted(pinned, "loader ready", with(pinned, [](MadeProgram& p) { p.data = 60'000; }));
   const MadeProgram soon = with(waits, [](MadeProgram& p) { p.data = 50'000; });
-  expect_predicted(soon, "loader ready", soon, 0.1);
-  EXPECT_GT(predicted_us(waits, "infinitely fast host"), static_cast<double>(waits.data) * 1e-3) << "the loader is as slow as before";
+  expect_predicted(soon, "loader ready", soon);
+  EXPECT_NEAR(predicted_us(waits, "infinitely fast host"), static_cast<double>(waits.data) * 1e-3, 0.3) << "the loader is as slow as before";
 }
 
 TEST(Predict, ThreadsThatTakeTurnsAreOneChain) {
@@ -370,7 +421,7 @@ TEST(Predict, ThreadsThatTakeTurnsAreOneChain) {
   });
   expect_predicted(turns, "launch calls /2", with(turns, [](MadeProgram& p) {
     for (MadeKernel& kernel : p.kernels) kernel.call /= 2;
-  }), 3);
+  }));
 }
 
 TEST(Predict, WorkOfTwoStreamsOverlaps) {
@@ -379,7 +430,7 @@ TEST(Predict, WorkOfTwoStreamsOverlaps) {
     p.kernels[0].stream = 1, p.kernels[0].work = 20'000, p.sync = true;
   });
   expect_predicted(two, "fc1 gone", with(two, [](MadeProgram& p) { p.kernels[0].work = 0; }));
-  expect_predicted(two, "fc1 *12", with(two, [](MadeProgram& p) { p.kernels[0].work *= 12; }), 2);
+  expect_predicted(two, "fc1 *12", with(two, [](MadeProgram& p) { p.kernels[0].work *= 12; }));
 }
 
 // Random edits of random programs, against the program that does what the edit says.
@@ -388,7 +439,7 @@ TEST(Predict, RandomEditsOfRandomPrograms) {
   const auto ns = [&](TimeNs most) { return static_cast<TimeNs>(lot() % static_cast<uint32_t>(most)) + 500; };
   double worst = 0;
   for (int i = 0; i < 40; ++i) {
-    MadeProgram program{.steps = 40, .gap = ns(1000), .between = ns(2000), .sync = i % 2 == 0};
+    MadeProgram program{.steps = 40, .latency = 6500, .gap = ns(1000), .between = ns(2000), .sync = i % 2 == 0};
     for (int kernel = 0; kernel < 4 + i % 7; ++kernel) program.kernels.push_back({"op" + std::to_string(kernel), ns(6000), ns(20'000)});
     const size_t at = lot() % program.kernels.size();
     const MadeProgram after = with(program, [&](MadeProgram& p) { p.kernels[at].work /= 4; });
@@ -396,7 +447,7 @@ TEST(Predict, RandomEditsOfRandomPrograms) {
     worst = std::max(worst, std::abs(predicted - known) / known);
   }
   RecordProperty("worst_percent", std::to_string(100 * worst));
-  EXPECT_LT(worst, 0.035);
+  EXPECT_LT(worst, 1e-4);
 }
 
 // A step that varies by a tenth: the saving of a hundredth of it does not vary by as much.
@@ -494,20 +545,29 @@ TEST(CriticalPath, OfAPersistentKernelCountsByItsParts) {
   EXPECT_GT(result.predicted_us.value, 0.5 * result.measured_us.value);
 }
 
-TEST(Ranks, ALateRankIsWaitedFor) {
-  MadeRanks made;
-  made.ranks = 4, made.steps = 30, made.late_rank = 1, made.late = 0, made.usually_late = 400'000;
+RunData run_of(const MadeRanks& made) {
   RunData run;
   run.trace = made.joined();
+  return run;
+}
+
+TEST(Ranks, ALateRankIsWaitedFor) {
+  MadeRanks made;
+  made.ranks = 4, made.steps = 30, made.late_rank = 1, made.late = 0, made.usually_late = 400'000, made.jitter = 0, made.backward_waits = false;
+  const RunData run = run_of(made);
+  made.usually_late = 0;
+  const RunData in_time = run_of(made);
   const StepCauses causes = step_causes(run);
-  EXPECT_LT(replay_error(causes), 0.01);
+  EXPECT_LT(replay_error(causes), 1e-4);
   const auto meetings = std::ranges::count(causes.graph.nodes, NodeKind::Meeting, &CauseNode::kind);
   EXPECT_GT(meetings, 10);
   const Editor editor(causes, run.trace);
   Timing timing = measured_timing(causes.graph);
-  const WhatIf on_time = what_if(causes, run.trace, parse_edits("rank 1 on time")), other = what_if(causes, run.trace, parse_edits("rank 2 on time"));
-  EXPECT_GT(on_time.saves_us.value, 150);
-  EXPECT_LT(other.saves_us.value, 50);
+  const double known = step_causes(in_time).step_us.value, late = causes.step_us.value;
+  EXPECT_NEAR(late, known + 400, 1e-4 * late);
+  const auto predicted = [&](const char* edit) { return what_if(causes, run.trace, parse_edits(edit)).predicted_us.value; };
+  EXPECT_NEAR(predicted("rank 1 on time"), known, 1e-4 * known);
+  EXPECT_NEAR(predicted("rank 2 on time"), late, 1e-4 * late);
   EXPECT_THAT(failure_of([&] { editor.apply(parse_edits("rank 7 on time")[0], timing); }), HasSubstr("nothing that this edit could change"));
 }
 
@@ -515,8 +575,7 @@ TEST(Ranks, ALateRankIsWaitedFor) {
 TEST(Ranks, EditsSelectTheWorkOfARank) {
   MadeRanks made;
   made.ranks = 4, made.steps = 30, made.late_rank = 1, made.late = 0, made.usually_late = 400'000, made.jitter = 0;
-  RunData run;
-  run.trace = made.joined();
+  const RunData run = run_of(made);
   const StepCauses causes = step_causes(run);
   const auto saved = [&](const char* edit) { return what_if(causes, run.trace, parse_edits(edit)).saves_us.value; };
   EXPECT_NEAR(saved("rank 1 gone"), saved("rank 1 on time"), 1);
@@ -533,8 +592,7 @@ TEST(Ranks, EditsSelectTheWorkOfARank) {
 TEST(Ranks, WorkOfARankOnTimeFitsBetweenTheMeetings) {
   MadeRanks made;
   made.ranks = 2, made.steps = 30, made.late_rank = 1, made.late = 0, made.usually_late = 400'000;
-  RunData run;
-  run.trace = made.joined();
+  const RunData run = run_of(made);
   const StepCauses causes = step_causes(run);
   const CauseGraph& graph = causes.graph;
   Timing timing = measured_timing(graph);
@@ -566,16 +624,14 @@ TEST(Ranks, AnotherNumberOfRanksTransfersAnotherShare) {
   const auto made_with = [](TimeNs bucket) {
     MadeRanks made;
     made.ranks = 4, made.steps = 30, made.late = 0, made.jitter = 0, made.bucket = bucket;
-    RunData run;
-    run.trace = made.joined();
-    return run;
+    return run_of(made);
   };
   const RunData four = made_with(300'000);
   const auto predicted = [&](const char* edits) { return what_if(step_causes(four), four.trace, parse_edits(edits)).predicted_us.value; };
   const auto known = [&](TimeNs bucket) { return step_causes(made_with(bucket)).step_us.value; };
-  EXPECT_NEAR(predicted("16 ranks"), known(375'000), 0.01 * known(375'000));
-  EXPECT_NEAR(predicted("4 ranks"), known(300'000), 0.01 * known(300'000));
-  EXPECT_NEAR(predicted("1 ranks"), 1e-3 * (MadeRanks::kForward + MadeRanks::kBackward), 20) << "no transfers";
+  EXPECT_NEAR(predicted("16 ranks"), known(375'000) - 0.25, 1e-4 * known(375'000)) << "the second transfer begins 1 µs after the first one";
+  EXPECT_NEAR(predicted("4 ranks"), known(300'000), 1e-4 * known(300'000));
+  EXPECT_NEAR(predicted("1 ranks"), 1e-3 * (MadeRanks::kForward + MadeRanks::kBackward + kUsualGap), 1e-4 * known(300'000)) << "no transfers";
   const RunData one = small_network().run();
   EXPECT_THAT(failure_of([&] { what_if(step_causes(one), one.trace, parse_edits("8 ranks")); }), HasSubstr("nothing that this edit could change"));
   EXPECT_THAT(failure_of([&] { parse_edits("0 ranks"); }), HasSubstr("whole number of ranks"));
@@ -610,8 +666,7 @@ TEST(BadInput, RanksWhoseClocksDisagreeAreReplayed) {
     MadeRanks made;
     made.ranks = 4, made.steps = 20;
     made.clock = [skew](int rank, TimeNs time) { return time + rank * skew; };
-    RunData run;
-    run.trace = made.joined();
+    const RunData run = run_of(made);
     const StepCauses causes = step_causes(run);
     EXPECT_EQ(causes.graph.order.size(), 2 * causes.graph.nodes.size()) << skew << ": each event once, so a replay ends";
     EXPECT_GT(what_if(causes, run.trace, {}).measured_us.value, 0) << skew;

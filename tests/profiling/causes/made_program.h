@@ -31,15 +31,17 @@ struct MadeProgram {
   bool sync = false;      // it waits for the GPU at the end of each step
   TimeNs sync_call = 600, wake_up = 1200;
   bool graph = false;     // one launch for all kernels of a step
+  TimeNs graph_gap = StepCauses().graph_gap_ns;  // between two kernels of it
   TimeNs longer_if_idle = 0;  // of a launch whose stream has no work when it begins
   double in_a_row = 0.87;     // what a launch takes that follows a launch, of one that follows a call of the allocator or a wait
   TimeNs copy_call = 0, copy = 4000;  // it copies its rows from the host at the begin of each step; 0: it does not
   bool pageable = false;  // these rows lie in pageable memory
+  bool overlapped = false;  // they have a stream of their own, and are for a later step
   bool other_thread = false;  // every second kernel is launched by a second thread, while the first one waits for it
   TimeNs clock_error = 0;     // the GPU's clock is early by so much
 
   RunData run() const;
-  double step_us() const;
+  double step_us() const;  // of one more step, after the first ones
 };
 
 struct MadeProgramRun {
@@ -90,14 +92,15 @@ struct MadeProgramRun {
   void copy_rows() {
     waited = false;
     const TimeNs called = call(program.copy_call, SpanKind::Api, Meaning::Copy, "cudaMemcpyAsync", 1, ++number);
-    const TimeNs start = std::max(called + program.latency, stream_end[0] + program.gap);
+    TimeNs& end = stream_end[program.overlapped ? 3 : 0];
+    const TimeNs start = std::max(called + program.latency, end + program.gap);
     Span copy = span(start - program.clock_error, program.copy, SpanKind::Copy, Meaning::Copy, "HtoD", 1);
     copy.correlation = number, copy.step = now_step;
     Detail detail;
     detail.bytes = 50'000, detail.copy_kind = program.pageable ? "pageable → device" : "pinned → device";
     copy.detail = made.trace.intern(detail);
-    made.trace.append(made.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), copy);
-    stream_end[0] = start + program.copy;
+    made.trace.append(made.trace.track(TrackKind::Stream, program.overlapped ? "stream 10" : "stream 7", "GPU 0"), copy);
+    end = start + program.copy;
   }
 
   void one_kernel(size_t i) {
@@ -113,7 +116,7 @@ struct MadeProgramRun {
     const TimeNs longer = (kernel.freed > 0 ? kernel.longer_after : 0) + (stream_end[static_cast<size_t>(kernel.stream)] <= now + program.between ? program.longer_if_idle : 0);
     if (!program.graph || i == 0) launched = call(taken + longer, program.graph ? SpanKind::GraphLaunch : SpanKind::Api, Meaning::Launch, program.graph ? "cudaGraphLaunch" : "cudaLaunchKernel", op, ++number, on);
     TimeNs& end = stream_end[static_cast<size_t>(kernel.stream)];
-    const TimeNs start = std::max(launched + program.latency, end + program.gap);
+    const TimeNs start = std::max(launched + program.latency, end + (program.graph && i > 0 ? program.graph_gap : program.gap));
     Span made_span = span(start - program.clock_error, kernel.work, SpanKind::Kernel, Meaning::Matrix, "kernel_" + (kernel.kernel.empty() ? kernel.op : kernel.kernel), op);
     made_span.correlation = number, made_span.step = now_step, made_span.flags = program.graph ? kInGraph : 0;
     made.trace.append(made.trace.track(TrackKind::Stream, "stream " + std::to_string(7 + kernel.stream), "GPU 0"), made_span);
@@ -137,7 +140,11 @@ struct MadeProgramRun {
 };
 
 inline RunData MadeProgram::run() const { return std::move(MadeProgramRun(*this).made); }
-inline double MadeProgram::step_us() const { return static_cast<double>(MadeProgramRun(*this).length) * 1e-3 / steps; }
+inline double MadeProgram::step_us() const {
+  MadeProgram longer = *this;
+  longer.steps *= 2;
+  return static_cast<double>(MadeProgramRun(longer).length - MadeProgramRun(*this).length) * 1e-3 / steps;
+}
 
 inline MadeProgram small_network() {
   return {.kernels = {{"fc1", 3000, 9800}, {"fc2", 3000, 4600}, {"loss", 3000, 4200}, {"dW2", 3000, 4400}, {"dX", 3000, 4200}, {"dW1", 3000, 8500}, {"sgd", 3000, 3100}}};

@@ -13,8 +13,16 @@ std::vector<GpuUser> gpu_users() {
 }
 
 void GpuNeighbours::look(pid_t program) {
-  for (const GpuUser& user : users_()) {
-    if (user.process == getpid()) continue;
+  std::vector<GpuUser> users = users_();
+  std::erase_if(users, [](const GpuUser& user) { return user.process == getpid(); });
+  // A program that has just ended may still be listed for a moment.
+  constexpr int kLooks = 10, kBetweenUs = 50'000;
+  for (int i = 1; program == 0 && !users.empty() && i < kLooks; ++i) {
+    usleep(kBetweenUs);
+    const std::vector<GpuUser> now = users_();
+    std::erase_if(users, [&](const GpuUser& user) { return std::ranges::find(now, user) == now.end(); });
+  }
+  for (const GpuUser& user : users) {
     const bool own = program != 0 && (!is_alive(user.process) || descends_from(user.process, program));
     (own ? own_ : others_).insert(user.gpu);
   }

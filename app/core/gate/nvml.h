@@ -9,6 +9,7 @@ namespace ws::app {
 struct GpuUser {
   int gpu = 0;
   int64_t process = 0;
+  bool operator==(const GpuUser&) const = default;
 };
 
 class Nvml {

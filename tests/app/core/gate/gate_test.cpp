@@ -223,6 +223,15 @@ TEST(GateProgram, NeighboursCountOnTheGpuThatItUses) {
   program.wait();
 }
 
+TEST(GateProgram, AProgramThatHasJustEndedIsNoNeighbour) {
+  int looks = 0;
+  GpuNeighbours neighbours([&]() -> std::vector<GpuUser> { return ++looks == 1 ? std::vector<GpuUser>{{0, 2'000'000'000}} : std::vector<GpuUser>{}; });
+  neighbours.look(0);
+  looks = 0, neighbours.look(getppid());
+  EXPECT_FALSE(neighbours.any());
+  EXPECT_EQ(looks, 1) << "while the program runs, what is there once is there";
+}
+
 TEST(GateProgram, ARunBesideANeighbourIsMarked) {
   int looks = 0;
   const auto users = [&]() -> std::vector<GpuUser> { return ++looks == 1 ? std::vector<GpuUser>{} : std::vector<GpuUser>{{0, 2'000'000'000}, {0, getppid()}}; };

@@ -249,10 +249,11 @@ TEST(Proof, TheLadderOfTheCpuIsPredicted) {
   RunSpec spec = naive();
   const data::Dataset data = data::load(spec.data);
   for (const char* edits : {"no allocator calls", "no sync", "no sync; no allocator calls"}) {
-    double best = 1;
-    // A busy machine spoils single trainings, never a prediction.
-    for (int attempt = 0; attempt < 5 && best > 0.15; ++attempt) best = std::min(best, std::abs(prove(spec, edits, data, {.seconds = 0.15, .rounds = 3}).error()));
-    EXPECT_LE(best, 0.15) << edits;
+    // Other programs spoil single trainings, so the error in the middle of seven counts.
+    std::vector<double> errors;
+    const auto within = [&](bool wanted) { return std::ranges::count_if(errors, [&](double error) { return (std::abs(error) <= 0.15) == wanted; }); };
+    while (within(true) < 4 && within(false) < 4) errors.push_back(prove(spec, edits, data, {.seconds = 0.15, .rounds = 3}).error());
+    EXPECT_EQ(within(true), 4) << edits << ": " << testing::PrintToString(errors);
   }
 }
 

@@ -417,6 +417,8 @@ void Editor::apply(const Edit& edit, Timing& timing) const {
       changed = fast_host(timing);
       break;
     case EditKind::FastGpu:
+      if (std::ranges::none_of(graph_.nodes, [](const CauseNode& node) { return runs_on_host(node.kind); }))
+        refuse(edit, "the trace has no calls of these steps, so nothing says how long the host takes.");
       changed = fast_gpu(timing);
       break;
   }

@@ -708,6 +708,11 @@ TEST(BadInput, WithoutWaitsOnlyTheEditOfWaitsIsRefused) {
   EXPECT_LT(what_if(causes, run.trace, parse_edits("fc1 /2")).predicted_us.value, small_network().step_us());
 }
 
+TEST(BadInput, WithoutCallsNothingSaysHowLongTheHostTakes) {
+  const RunData run = import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-graph.wsrun"});
+  EXPECT_THAT(failure_of([&] { what_if(step_causes(run), run.trace, parse_edits("infinitely fast GPU")); }), HasSubstr("no calls of these steps"));
+}
+
 TEST(BadInput, ARunWithoutWorkReportsWhatToDo) {
   EXPECT_THAT(failure_of([] { step_causes(RunData{}); }), HasSubstr("no calls, kernels or ops"));
 }

@@ -111,6 +111,7 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, const 
   });
   const prof::TimeNs middle = middle_step(trace);
   const bool gpu = prof::used_gpu(trace);
+  const bool ranges = std::ranges::any_of(trace.tracks(), [](const prof::Track& track) { return track.kind == TrackKind::Ranges && track.spans > 0; });
   const auto quiet = [&](const Lane& lane) {
     if (lane.gpu_steps) return false;
     // Deeply nested ranges of the first steps, such as a compiler's.
@@ -132,7 +133,8 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, const 
         own.spans * kOfPreparation < most.spans && own.busy * static_cast<int64_t>(kOfPreparation) < most.busy)
       return true;
     if (own.spans * kOfSteps < steps) return true;
-    if (is_samples(lane, trace)) return prof::mostly_waits(trace, trace.tracks()[lane.tracks[0]]);
+    // Beside the ranges of a program, its stacks repeat where it is.
+    if (is_samples(lane, trace)) return (gpu && ranges) || prof::mostly_waits(trace, trace.tracks()[lane.tracks[0]]);
     // Waits of a stream, or the second row of a thread: fewer than one in two steps shows nothing about a step.
     if (lane.track_kind == TrackKind::Other && own.spans * kOfStream < busiest[TrackKind::Stream].spans) return true;
     if (lane.track_kind == TrackKind::CpuThread && own.spans * 2 < steps) return true;

@@ -66,7 +66,7 @@ void ChecksPanel::build() {
   style_table(*table_, tr("Checked predictions by kind of edit"));
   table_->viewport()->installEventFilter(this);
   sides->addWidget(plot_), sides->addWidget(table_);
-  sides->setSizes({560, 560});
+  sides->setSizes({460, 660});
   body_->setPicture(sides);
   pane->setBody(body_);
   auto* outer = new QVBoxLayout(this);

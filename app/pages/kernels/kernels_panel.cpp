@@ -194,8 +194,7 @@ KernelsPanel::KernelsPanel(Focus* focus, QWidget* parent)
   executions_.setTable(instances_table(nullptr, {}, false));
   instances_->setModel(&executions_);
   style_table(*instances_, tr("Executions of the chosen kernel, slowest first"));
-  instances_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  instances_->horizontalHeader()->setStretchLastSection(true);
+  instances_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   instances_->horizontalHeader()->setMinimumSectionSize(64);
   instances_->setMinimumWidth(230), source_->setMinimumWidth(150), histogram_->setMinimumWidth(120);
   split->addWidget(histogram_);

@@ -29,6 +29,12 @@ TimeNs round_step(double least) {
   return static_cast<TimeNs>(10 * power);
 }
 
+TimeNs power_above(TimeNs step) {
+  TimeNs power = 10;
+  while (power <= step) power *= 10;
+  return power;
+}
+
 TimeNs floor_to(TimeNs time, TimeNs step) {
   const TimeNs rest = time % step;
   return time - (rest < 0 ? rest + step : rest);
@@ -77,10 +83,15 @@ Ruler ruler(const TimeScale& scale, double min_px) {
   Ruler result;
   if (scale.range.length() <= 0 || scale.width <= 0) return result;
   result.step = round_step(scale.ns_per_px() * min_px);
-  const Unit& unit = unit_for(result.step);
+  const TimeNs near = power_above(result.step);
+  const Unit& unit = unit_for(scale.range.length() + near);
   // Rounds towards zero: before the origin, times count backwards from it.
-  result.base = unit.ns >= 1'000'000'000 ? 0 : scale.range.begin / (unit.ns * 1000) * (unit.ns * 1000);
-  result.base_text = QStringLiteral("t = ") + offset_time(result.base, unit.ns * 1000);
+  const auto round_before = [&scale](TimeNs round) { return scale.range.begin / round * round; };
+  // A base that stays while one pans, unless a tick in view would be a large number.
+  TimeNs every = unit.ns * 1000;
+  if (scale.range.end - round_before(every) > every) every = near;
+  result.base = round_before(every);
+  result.base_text = QStringLiteral("t = ") + offset_time(result.base, every);
   const int decimals = decimals_for(result.step, unit.ns);
   for (TimeNs t = floor_to(scale.range.begin + result.step - 1, result.step); t < scale.range.end; t += result.step) {
     QString text = fixed_text(static_cast<double>(t - result.base) / static_cast<double>(unit.ns), decimals);

@@ -21,6 +21,7 @@ class TimelinePartsTest : public QObject {
   void zoomKeepsItsAnchor();
   void zoomStopsAtItsLimits();
   void rulerTicksAreRoundAndInOrder();
+  void rulerTicksAreSmall();
   void longestLabelThatFits();
   void aLongNameIsMeasuredAFewTimes();
   void ellipsisKeepsSixLetters();
@@ -81,6 +82,25 @@ void TimelinePartsTest::rulerTicksAreRoundAndInOrder() {
   QCOMPARE(span_time(96), QString("96 ns"));
   QCOMPARE(span_time(6900), QString("6.90 µs"));
   QCOMPARE(span_time(1'840'000), QString("1.84 ms"));
+}
+
+// Wherever the view lies, no tick is as much as 1000 of its unit: also where it crosses a round second.
+void TimelinePartsTest::rulerTicksAreSmall() {
+  const auto labels = [](prof::TimeNs begin, prof::TimeNs length) {
+    const Ruler r = ruler({{begin, begin + length}, 150, 1000}, 78);
+    QStringList all{r.base_text};
+    for (const Ruler::Tick& tick : r.ticks) all << tick.text;
+    return all.join(' ');
+  };
+  QCOMPARE(labels(7'965'000'000, 50'000'000), QString("t = 7.96 s 5 ms 10 15 20 25 30 35 40 45 50"));
+  QCOMPARE(labels(7'120'000'000, 50'000'000), QString("t = 7 s 120 ms 125 130 135 140 145 150 155 160 165"));
+  QCOMPARE(labels(7'120'000'000, 2'400'000), QString("t = 7 s 120.0 ms 120.2 120.4 120.6 120.8 121.0 121.2 121.4 121.6 121.8 122.0 122.2"));
+  QCOMPARE(labels(7'300'000'000, 5'000'000'000), QString("t = 0 s 7.5 s 8.0 8.5 9.0 9.5 10.0 10.5 11.0 11.5 12.0"));
+  for (const prof::TimeNs length : {350LL, 47'000LL, 880'000LL, 999'000LL, 3'300'000LL, 940'000'000LL, 999'000'000LL})
+    for (prof::TimeNs begin = 999'999'000'000 - 3 * length; begin < 1'000'001'000'000 + length; begin += length / 3 + 1) {
+      const Ruler r = ruler({{begin, begin + length}, 150, 1000}, 78);
+      for (const Ruler::Tick& tick : r.ticks) QVERIFY2(QString(tick.text).remove(" ns").remove(" µs").remove(" ms").remove(" s").toDouble() < 1000, qPrintable(r.base_text + " " + tick.text));
+    }
 }
 
 void TimelinePartsTest::longestLabelThatFits() {

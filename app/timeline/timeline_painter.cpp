@@ -58,8 +58,6 @@ TimelinePainter::TimelinePainter(const TimelineModel& model) : model_(model), co
 void TimelinePainter::setTheme() {
   const Theme& t = theme();
   fills_.clear();
-  free_ = made(mixed(t.of(prof::Meaning::Allocation), t.base, 0.62));
-  free_.ink = t.text;
   waiting_ = made(rank_wait_colour());
   waiting_.ink = t.text;
   sampled_ = {mixed(t.strong_border, t.base, 0.35), t.strong_border, t.text};
@@ -292,7 +290,6 @@ TimelinePainter::Fill TimelinePainter::made(const QColor& fill) {
 }
 
 const TimelinePainter::Fill& TimelinePainter::fillOf(const Lane& lane, const prof::Track& track, const LodRect& rect) {
-  if (rect.count == 1 && rect.span.span_kind() == SpanKind::Free) return free_;
   const QColor colour = span_colour(model_.traceOf(lane), track, rect.span, rect.meaning);
   if (!colour.isValid()) return range_;
   const auto known = fills_.find(colour.rgb());

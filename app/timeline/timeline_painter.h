@@ -59,7 +59,7 @@ class TimelinePainter {
   CounterPainter counters_;
   LaneCache cache_;
   TextCache label_, gutter_, small_, title_;
-  Fill free_, range_, waiting_, sampled_;
+  Fill range_, waiting_, sampled_;
   Fill forward_, backward_, other_phase_;  // of layers: dark tones that carry labels
   std::unordered_map<QRgb, Fill> fills_;
   QPainter* p_ = nullptr;  // while painting

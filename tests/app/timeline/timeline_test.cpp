@@ -37,6 +37,7 @@ class TimelineTest : public QObject {
   void changingRunsDropsTheOld();
   void everyPixelIsPainted();
   void aTinySpanLeavesTheLongOneBehindItItsLook();
+  void callsThatAllocateAndFreeHaveOneColour();
 };
 
 void TimelineTest::runsAreAlignedByStep() {
@@ -452,6 +453,28 @@ void TimelineTest::aTinySpanLeavesTheLongOneBehindItItsLook() {
     return colours;
   };
   QVERIFY(column(true) == column(false));
+}
+
+// One meaning, one colour: the legend names it once.
+void TimelineTest::callsThatAllocateAndFreeHaveOneColour() {
+  const auto middle = [](prof::SpanKind kind) {
+    Run run;
+    prof::Span span;
+    span.start = 1000, span.duration = 200'000, span.name = run.trace.intern("call");
+    span.kind = static_cast<uint64_t>(kind), span.meaning = static_cast<uint64_t>(prof::Meaning::Allocation);
+    run.trace.append(run.trace.track(prof::TrackKind::Api, "thread calls", "CPU"), span);
+    TwoRuns t;
+    t.pane.setRuns({&run});
+    QTest::keyClick(&t.view(), Qt::Key_F);
+    const QImage image = t.view().grab().toImage();
+    std::vector<QRgb> colours;
+    for (int y = 0; y < image.height(); ++y) colours.push_back(image.pixel(image.width() / 2, y));
+    t.pane.setRuns({});
+    return colours;
+  };
+  const std::vector<QRgb> allocates = middle(prof::SpanKind::Alloc);
+  QVERIFY(std::ranges::find(allocates, theme().of(prof::Meaning::Allocation).rgb()) != allocates.end());
+  QVERIFY(allocates == middle(prof::SpanKind::Free));
 }
 
 WARPSIGHT_QTEST(TimelineTest)

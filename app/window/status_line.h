@@ -1,4 +1,4 @@
-// The line at the bottom: state, records and drops, history, cost of tracing; on the right, the keys that work here.
+// The line at the bottom: state, records and drops, history; on the right, the keys that work here.
 #pragma once
 #include <QTimer>
 #include <QWidget>

@@ -18,11 +18,11 @@ double memory_in_use() {
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
+// The header says how far it is.
 QString training_text(const Run& run, bool paused) {
   const QString state = QObject::tr("%1 %2").arg(paused ? QObject::tr("Paused") : QObject::tr("Training"), run_letter(std::max(0, run.letter)));
   if (!run.progress) return QObject::tr("%1 · no loss was read yet").arg(state);
-  const Progress& p = *run.progress;
-  return QObject::tr("%1 · epoch %2 of %3 · %4 elapsed").arg(state, count_text(p.epoch), count_text(p.epochs), duration_text(p.elapsed_s));
+  return QObject::tr("%1 · %2 elapsed").arg(state, duration_text(run.progress->elapsed_s));
 }
 
 void add_trace(const Run& run, std::vector<StatusPart>& parts) {
@@ -37,23 +37,6 @@ void add_trace(const Run& run, std::vector<StatusPart>& parts) {
   if (run.live()) parts.push_back({QObject::tr("history %1").arg(bytes_text(static_cast<double>(run.trace.resident_bytes()))), false});
 }
 
-// The figures that follow are of this run, whatever trains.
-QString shown_text(const Run& run) {
-  const QString letter = run_letter(std::max(0, run.slot));
-  if (run.live()) return run.recording ? QObject::tr("%1 is being recorded").arg(letter) : QObject::tr("%1 trains").arg(letter);
-  const int64_t steps = run.stepsMade();
-  return steps > 0 ? QObject::tr("%1: %2 steps").arg(letter, count_text(steps)) : QObject::tr("%1 is shown").arg(letter);
-}
-
-void add_run(const Run& run, std::vector<StatusPart>& parts) {
-  parts.push_back({shown_text(run), false});
-  if (run.trace.span_count() > 0) add_trace(run, parts);
-  if (prof::tracing_cost_seen(run.tracing_cost))
-    parts.push_back({QObject::tr("tracing costs %1").arg(QString::fromStdString(prof::tracing_cost_text(run.tracing_cost))),
-                     false});
-  if (!run.counters_note.isEmpty()) parts.push_back({run.counters_note, run.counters_refused});
-}
-
 }  // namespace
 
 void show_status(StatusLine& line, Workspace& workspace) {
@@ -61,11 +44,14 @@ void show_status(StatusLine& line, Workspace& workspace) {
   const Run* run = workspace.shownRun();
   if (session.busy())
     line.setState(training_text(*session.run(), session.paused()), session.paused() ? theme().quiet : theme().focus);
+  else if (run && run->recording && run->live())
+    line.setState(QObject::tr("Recording %1").arg(run_letter(std::max(0, run->slot))), theme().focus);
   else
     line.setState(QObject::tr("Ready"), theme().better);
   std::vector<StatusPart> parts;
   if (const QString work = workspace.jobs()->text(); !work.isEmpty()) parts.push_back({work, false});
-  if (run) add_run(*run, parts);
+  if (run && run->trace.span_count() > 0) add_trace(*run, parts);
+  if (run && !run->counters_note.isEmpty()) parts.push_back({run->counters_note, run->counters_refused});
   line.setParts(std::move(parts));
   line.setToolTip(QObject::tr("This program uses %1 of memory.").arg(bytes_text(memory_in_use())));
 }

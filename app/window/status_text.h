@@ -1,4 +1,4 @@
-// What the status line says about the machine, the training and the shown run.
+// What the status line says about the machine, the training and the trace of the shown run. What the header says is not repeated.
 #pragma once
 #include "app/window/status_line.h"
 #include "app/workspace/workspace.h"

@@ -29,7 +29,6 @@
 #include "app/text/units.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/window/main_window.h"
-#include "app/window/status_line.h"
 #include "app/window/top_bar.h"
 
 namespace ws::test {
@@ -69,9 +68,9 @@ class OneAnswer {
   static QString named(const app::Run* run) { return run ? app::run_letter(run->slot) + " " + run->title : QString("no run"); }
   QString is(const QString& view, const app::Run* run) const { return run == current_ ? QString() : view + ": " + named(run); }
 
-  // What stands beside every page: Runs, the header, Details, Setup and the status line.
+  // What stands beside every page: Runs, the header, Details and Setup.
   QString aroundThePage() const {
-    for (const auto& look : {&OneAnswer::ofRuns, &OneAnswer::ofHeader, &OneAnswer::ofDetails, &OneAnswer::ofSetup, &OneAnswer::ofStatus})
+    for (const auto& look : {&OneAnswer::ofRuns, &OneAnswer::ofHeader, &OneAnswer::ofDetails, &OneAnswer::ofSetup})
       if (const QString wrong = (this->*look)(); !wrong.isEmpty()) return wrong;
     return {};
   }
@@ -112,12 +111,6 @@ class OneAnswer {
     if (!current_ || !current_->hasChoices()) return QString();
     static const QRegularExpression of("(?:from|as) ([A-Z]+)");
     return of.match(line).captured(1) == letter_ ? QString() : "Setup: " + line;
-  }
-  QString ofStatus() const {
-    const QString text = find<app::StatusLine>()->text();
-    static const QRegularExpression shown("   ([A-Z]+)(?:: [0-9 \u202f\u2009]+ steps| trains| is )");
-    const QString said = shown.match(text).captured(1);
-    return said == letter_ ? QString() : "status line: " + text;
   }
 
   // The page in front.

@@ -164,7 +164,6 @@ void look_at_top_bar(MainWindow& window, const QString& when, Said& said) {
       }
   for (const QLabel* label : window.topBar()->findChildren<QLabel*>())
     said.add(kCost, when + " top bar", after(label->text(), QString::fromUtf8("tracing costs ≥")));
-  said.add(kCost, when + " status line", after(window.statusLine()->text(), QString::fromUtf8("tracing costs ≥")));
 }
 
 // "finished · 450 steps · training took 0.4 s with first steps and tests"

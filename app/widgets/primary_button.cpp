@@ -34,14 +34,22 @@ OnePrimary::OnePrimary(QPushButton* button, std::function<void()> changed) : QOb
 bool OnePrimary::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() != QEvent::Show && event->type() != QEvent::Hide) return false;
   const auto* other = qobject_cast<QPushButton*>(watched);
-  if (!other || other == button_ || !is_primary(*other) || other->window() != button_->window()) return false;
+  if (other && other != button_ && is_primary(*other) && other->window() == button_->window()) update();
+  return false;
+}
+
+void OnePrimary::allow(bool blue) {
+  if (std::exchange(allowed_, blue) != blue) update();
+}
+
+void OnePrimary::update() {
   const QList<QPushButton*> all = button_->window()->findChildren<QPushButton*>();
   const bool alone = std::ranges::none_of(
       all, [this](const QPushButton* one) { return one != button_ && is_primary(*one) && one->isVisible() && one->window() == button_->window(); });
-  if (alone == is_primary(*button_)) return false;
-  make_primary(*button_, alone);
+  const bool blue = allowed_ && alone;
+  if (blue == is_primary(*button_)) return;
+  make_primary(*button_, blue);
   changed_();
-  return false;
 }
 
 }  // namespace ws::app

@@ -13,13 +13,16 @@ QIcon icon_of_primary(const QPushButton& button, const QString& name);  // white
 class OnePrimary : public QObject {
  public:
   OnePrimary(QPushButton* button, std::function<void()> changed);
+  void allow(bool blue);  // false: the button is not blue in any case
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
+  void update();
   QPushButton* button_;
   std::function<void()> changed_;
+  bool allowed_ = true;
 };
 
 }  // namespace ws::app

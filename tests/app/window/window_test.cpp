@@ -417,6 +417,8 @@ void WindowTest::theRunJustTrainedIsShown() {
   const QString line = window->statusLine()->text();
   for (const QString& part : {QString("step time "), QString(" A"), QString::fromUtf8("arena → direct")})
     QVERIFY2(line.contains(part), qPrintable(line));
+  window->statusLine()->say({}, false);
+  QCOMPARE(window->statusLine()->text(), QString("Ready"));  // the header says the rest
   for (const char* tab : {"Plan", "Kernels", "Memory"}) {
     QVERIFY(show_tab(*window, tab));
     QVERIFY(window->topBar()->currentRun()->isVisible());
@@ -876,6 +878,14 @@ void WindowTest::oneBlueButton() {
     QTRY_COMPARE(blue(), QStringList(name));
     QCOMPARE(train->geometry(), place);
   }
+  // What another program did is looked at: nothing asks to train.
+  window->openFile(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-cnn.wsrun");
+  QTRY_COMPARE(train->text(), QString("Record"));
+  QVERIFY(show_tab(*window, "Kernels"));
+  QTRY_COMPARE(blue(), QStringList());
+  QCOMPARE(train->geometry(), place);
+  QVERIFY(show_tab(*window, "Lab"));
+  QTRY_COMPARE(blue(), QStringList("Measure"));
 }
 
 WARPSIGHT_QTEST(WindowTest)

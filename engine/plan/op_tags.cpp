@@ -29,7 +29,7 @@ const OpFacts& facts_of(OpKind kind) {
       {"update all", Meaning::Optimizer},
       {"linear step", Meaning::Loss, 8},
       {"output layer", Meaning::Loss},
-      {"gradient update", Meaning::Optimizer},
+      {"gradient update", Meaning::Matrix},  // the products of the gradients are most of its work
       {"weight gradients", Meaning::Matrix},
       {"linear update", Meaning::Loss, 8},
       {"all-reduce", Meaning::Communication},

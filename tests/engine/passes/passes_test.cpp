@@ -9,6 +9,7 @@
 #include "engine/passes/lifetimes.h"
 #include "engine/passes/passes.h"
 #include "engine/plan/model.h"
+#include "engine/plan/op_tags.h"
 #include "tests/support/op_kinds.h"
 
 namespace ws {
@@ -37,6 +38,14 @@ TEST(Fuse, Epilogue) {
   EXPECT_EQ(plan.find("dW1"), BufferId::None) << "no weight gradient is stored";
   EXPECT_EQ(gradient_items(plan, plan.ops[3]).size(), 2u);
   EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Fuse, AnOpOfTwoKindsHasTheKindOfMostOfItsWork) {
+  const Plan apart = fuse(built({}), Fusion::Pointwise), fused = fuse(built({}), Fusion::Epilogue);
+  const Op &both = fused.ops[3], &update = apart.ops.back();
+  EXPECT_GT(flops(fused, both) - flops(apart, update), flops(apart, update)) << "the products of the gradients";
+  EXPECT_EQ(meaning_of(both), prof::Meaning::Matrix);
+  EXPECT_EQ(meaning_of(update), prof::Meaning::Optimizer);
 }
 
 TEST(Fuse, TransformerBlocksKeepNoAdditionAndOneOpOfWeightGradients) {

@@ -68,6 +68,7 @@ struct Insight {
   std::string no_saving = {};                               // in a few words, why it has no saving: the headline has it instead
   bool shows_gap = false;                                   // the place ends the longest gap on the GPU
   std::vector<Insight> same_part = {};                      // findings about the same part of the split: one card has them all
+  std::vector<Insight> includes = {};                       // small advice that this one does, too: it has no card of its own
   double host_waits_us = 0;                                 // what the host waits there in a median step, also while the GPU works
   std::vector<std::pair<std::string, double>> gpu_waits;    // parts of the split that the edits take away; µs of the median step
   double calls_us = 0, calls_work_us = 0;                   // what the calls take the host that the edits take away; work: without waits

@@ -88,6 +88,31 @@ void join_findings(std::vector<Insight>& insights) {
   }
 }
 
+// True if the edits of `all` do what `one` does, too.
+bool covers(const Insight& all, const Insight& one) {
+  if (all.edits.empty() || one.edits.empty()) return false;
+  const std::vector<prof::Edit> wide = prof::parse_edits(all.edits);
+  return std::ranges::all_of(prof::parse_edits(one.edits), [&wide](const prof::Edit& edit) {
+    return std::ranges::any_of(wide, [&edit](const prof::Edit& each) {
+      const bool every_wait = each.kind == prof::EditKind::NoWaits && each.name.empty();
+      return each.text == edit.text || (every_wait && edit.kind == prof::EditKind::NoWaits);
+    });
+  });
+}
+
+// What changes little alone may be what a larger saving needs: it belongs to that advice.
+void join_small_parts(std::vector<Insight>& insights) {
+  for (auto one = insights.begin(); one != insights.end();) {
+    const auto larger = std::ranges::find_if(insights, [&](const Insight& insight) { return one->changes_little && !insight.changes_little && covers(insight, *one); });
+    if (larger == insights.end()) {
+      ++one;
+      continue;
+    }
+    larger->includes.push_back(*one);
+    one = insights.erase(one);
+  }
+}
+
 // The headline is what to do and what a step saves then, or why that is not known. What was found comes second. Without anything
 // to do it is the finding.
 void put_action_first(Insight& insight, double step_us) {
@@ -96,6 +121,7 @@ void put_action_first(Insight& insight, double step_us) {
   if (saving.empty() && !action.empty()) saving = "saving unknown without a replay";
   if (!action.empty()) insight.why = with_capital(found) + ". " + insight.why;
   for (const Insight& finding : insight.same_part) insight.why = with_capital(finding.headline) + ". " + insight.why;
+  for (const Insight& part : insight.includes) insight.why += " Part of it: " + part.headline + ".";
   if (!action.empty()) insight.headline = action + ": " + saving;
   else if (!saving.empty()) insight.headline = saving + ": " + found;
 }
@@ -161,6 +187,7 @@ void predict_savings(std::vector<Insight>& insights, const std::function<prof::S
   if (!std::ranges::all_of(insights, [](const Insight& insight) { return insight.edits.empty(); })) replay_edits(insights, causes, trace, facts);
   order_by_saving(insights, facts.step_us);
   join_findings(insights);
+  join_small_parts(insights);
   for (Insight& insight : insights) put_action_first(insight, facts.step_us);
 }
 

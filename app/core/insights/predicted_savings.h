@@ -14,7 +14,8 @@ namespace ws::app {
 
 // Replays the steps with the edits of each insight. `causes` gives them; it is called if there is an edit, and may throw Failure
 // if nothing can be replayed. `facts`: the split of the median step, on whose scale a step after a change of choices is predicted.
-// The largest saving comes first, and is the headline of its insight. Findings about one part of the split become one insight.
+// The largest saving comes first, and is the headline of its insight. Findings about one part of the split become one insight,
+// and so does small advice with a larger one that does it, too.
 void predict_savings(std::vector<Insight>& insights, const std::function<prof::StepCauses()>& causes, const prof::Trace& trace, const RunFacts& facts);
 
 // "a step would take 12.3 µs less (4 %)", "a step would take up to 835.0 µs less (40 %)"; empty without a prediction. `step_us`: of the facts above.

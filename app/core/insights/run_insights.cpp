@@ -143,6 +143,7 @@ std::string to_json(const std::vector<Insight>& insights, const prof::Trace& tra
     if (insight.calls_us > 0) one["calls_us"] = insight.calls_us, one["calls_work_us"] = insight.calls_work_us;
     for (const auto& [key, value] : insight.change) one["change"][key] = value;
     for (const Insight& finding : insight.same_part) one["same_part"].push_back(finding.rule);
+    for (const Insight& part : insight.includes) one["includes"].push_back(part.rule);
     if (const std::string line = line_of(insight, trace); !line.empty()) one["line"] = line;
     if (insight.place) {
       const prof::Span& span = insight.place->span;

@@ -218,8 +218,9 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   apply_->setProperty("primary", first);
   apply_->setVisible(!insight.change.empty());
   buttons->addWidget(apply_);
-  addShow(insight, buttons);
-  for (const Insight& finding : insight.same_part) addShow(finding, buttons);
+  addShow(insight, tr("Show in timeline"), buttons);
+  for (const Insight& finding : insight.same_part) addShow(finding, tr("Show in timeline"), buttons);
+  for (const Insight& part : insight.includes) addShow(part, tr("Show this part"), buttons);
   blocked_ = text_label({}, ui_font(12), this);
   blocked_->setForegroundRole(QPalette::PlaceholderText);
   blocked_->hide();
@@ -235,8 +236,8 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   setTried(nullptr);
 }
 
-void InsightCard::addShow(const Insight& shown, QHBoxLayout* buttons) {
-  auto* button = new QPushButton(shown.shows_gap ? tr("Show the longest gap") : tr("Show in timeline"), this);
+void InsightCard::addShow(const Insight& shown, const QString& words, QHBoxLayout* buttons) {
+  auto* button = new QPushButton(shown.shows_gap ? tr("Show the longest gap") : words, this);
   button->setAccessibleName(tr("Show in the timeline: %1").arg(QString::fromStdString(shown.rule)));
   buttons->addWidget(button);
   shows_.push_back({shown, button});

@@ -83,7 +83,7 @@ class InsightCard : public QFrame {
   void applyClicked();
 
  private:
-  void addShow(const Insight& shown, QHBoxLayout* buttons);
+  void addShow(const Insight& shown, const QString& words, QHBoxLayout* buttons);
   QString changeText() const;
   RunFacts facts_;
   std::vector<EvidenceBars::Part> split_;
@@ -95,7 +95,7 @@ class InsightCard : public QFrame {
     Insight insight;
     QPushButton* button;
   };
-  std::vector<Show> shows_;  // of the insight, then of the findings about the same part of the step
+  std::vector<Show> shows_;  // of the insight, of the findings about the same part of the step, of what it includes
 };
 
 }  // namespace ws::app

@@ -34,7 +34,7 @@ Tried outcome(const Run& run) {
 
 InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(parent), session_(session) {
   auto* outer = new QVBoxLayout(this);
-  outer->setContentsMargins(5, 5, 5, 5);
+  outer->setContentsMargins(0, 0, 0, 0);
   auto* scroll = new QScrollArea(this);
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
@@ -104,7 +104,7 @@ void InsightsTab::refresh() {
   }
   fill(facts, found);
   showAttempts();
-  emit counted(static_cast<int>(std::ranges::count(found, false, &Insight::changes_little)));
+  emit counted(static_cast<int>(found.size()));
 }
 
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {

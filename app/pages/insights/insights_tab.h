@@ -32,7 +32,7 @@ class InsightsTab : public QWidget {
   void setTrainer(std::function<Run*(const RunSpec&, const QString& title)> train) { train_ = std::move(train); }
 
  signals:
-  void counted(int insights);  // without those that change little
+  void counted(int insights);
   void showWanted(ws::app::Run* run, const ws::app::Insight& insight);
 
  private:

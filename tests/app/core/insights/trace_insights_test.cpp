@@ -97,6 +97,22 @@ TEST(TraceInsights, FindingsAboutOnePartOfTheSplitAreOneCard) {
   EXPECT_THAT(tiny->why, testing::StartsWith("The GPU does nothing for 90 % of the median step"));
 }
 
+// No graph can be captured while the host waits: the wait is no small advice of its own, but a part of the graph's.
+TEST(TraceInsights, AWaitThatLargerAdviceRemovesBelongsToIt) {
+  const RunInsights all = run_insights(prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-cnn.wsrun"}));
+  EXPECT_EQ(insight_of(all.found, "wait at this line"), nullptr);
+  const Insight* tiny = insight_of(all.found, "tiny kernels");
+  ASSERT_TRUE(tiny);
+  ASSERT_EQ(tiny->includes.size(), 1u);
+  EXPECT_TRUE(tiny->includes[0].rule == "wait at this line" && tiny->includes[0].changes_little && tiny->includes[0].place);
+  EXPECT_THAT(tiny->why, testing::HasSubstr("Part of it: cnn.py:42 in "));
+  EXPECT_THAT(to_json(all.found, Trace{}), testing::HasSubstr("\"includes\""));
+  // Another advice of the ranks does not remove this wait.
+  const RunInsights ranks = run_insights(prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun"}));
+  ASSERT_TRUE(insight_of(ranks.found, "wait at this line"));
+  EXPECT_TRUE(insight_of(ranks.found, "wait at this line")->changes_little);
+}
+
 TEST(TraceInsights, ABusyGpuIsLeftAlone) {
   Trace trace;
   const TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");

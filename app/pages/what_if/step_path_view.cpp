@@ -15,14 +15,15 @@
 namespace ws::app {
 namespace {
 
-constexpr double kLeft = 116, kRight = 14, kAxis = 24, kTitle = 22, kLeastRow = 13, kMostRow = 120, kBarSpace = 6, kSpace = 10;
+constexpr double kLeft = 116, kRight = 14, kLegend = 20, kAxis = kLegend + 22, kTitle = 22, kLeastRow = 13, kMostRow = 120, kBarSpace = 6, kSpace = 10;
 constexpr double kFaint = 0.3, kUnderline = 2;
 constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
 constexpr int kFewestLetters = 6;
 
 QString where_text(const PathPicture::Bar& bar) {
   if (bar.made_to_fit) return QObject::tr("Drawn as short as it must be, so that no other rank waits for it.");
-  return bar.on_path ? QObject::tr("On the critical path.") : QObject::tr("Off the path: it could end %1 later.").arg(step_time_text(bar.slack_us));
+  const QString ahead = bar.launched_before ? QObject::tr(" Launched in the step before.") : QString();
+  return (bar.on_path ? QObject::tr("On the critical path.") : QObject::tr("Off the path: it could end %1 later.").arg(step_time_text(bar.slack_us))) + ahead;
 }
 
 // The line below what is on the path.
@@ -30,7 +31,11 @@ void underline(QPainter& painter, const QRectF& box, double width) {
   painter.fillRect(QRectF(box.left(), box.bottom() + 0.5, box.width(), width), theme().text);
 }
 
+constexpr QRectF kSwatch(8, 5, 14, 9);
+constexpr double kAfterSwatch = 6;
+
 QString path_name() { return QObject::tr("critical path"); }
+QFont legend_font() { return ui_font(11); }
 
 // Empty if too few letters fit to know the name by.
 QString name_in(const QFontMetrics& metrics, const QString& name, double width) {
@@ -80,14 +85,42 @@ void StepPathView::paintEvent(QPaintEvent*) {
   for (const PathPicture& picture : pictures_) top = paintPicture(painter, picture, top) + kSpace;
 }
 
-// A short block with the line that marks the path.
+QRectF StepPathView::pathName() const { return {kSwatch.right() + kAfterSwatch, 0, QFontMetricsF(word_font(legend_font(), path_name())).horizontalAdvance(path_name()), kLegend}; }
+
+bool StepPathView::hostIsAhead() const {
+  for (const PathPicture& picture : pictures_)
+    for (const PathPicture::Row& row : picture.rows)
+      if (std::ranges::any_of(row.bars, &PathPicture::Bar::launched_before)) return true;
+  return false;
+}
+
+// What is on the path, what is not, and what may look like a fault.
 void StepPathView::paintLegend(QPainter& painter) const {
-  const QRectF swatch(8, 6, 14, 9);
-  draw_fill(painter, swatch, meaning_brush(prof::Meaning::Sync));
-  underline(painter, swatch, kUnderline);
-  painter.setFont(ui_font(11));
+  const QRectF name = pathName();
+  draw_fill(painter, kSwatch, meaning_brush(prof::Meaning::Sync));
+  underline(painter, kSwatch, kUnderline);
   painter.setPen(theme().secondary);
-  painter.drawText(QRectF(swatch.right() + 6, 2, kLeft - swatch.right() - 6, kAxis - 4), Qt::AlignLeft | Qt::AlignVCenter, path_name());
+  painter.setFont(word_font(legend_font(), path_name()));
+  painter.drawText(name, Qt::AlignLeft | Qt::AlignVCenter, path_name());
+  painter.setFont(legend_font());
+  double left = name.right();
+  const auto put = [&](const QString& words) {
+    const double width = painter.fontMetrics().horizontalAdvance(words);
+    if (left + width < this->width() - kRight) painter.drawText(QRectF(left, 0, width, kLegend), Qt::AlignLeft | Qt::AlignVCenter, words);
+    left += width;
+  };
+  put(tr(", which decides how long a step takes"));
+  const QRectF faint = kSwatch.translated(left + 18 - kSwatch.left(), 0);
+  if (faint.right() + kAfterSwatch < width() - kRight) {
+    painter.setOpacity(kFaint);
+    draw_fill(painter, faint, meaning_brush(prof::Meaning::Sync));
+    painter.setOpacity(1);
+  }
+  painter.setPen(theme().secondary);
+  left = faint.right() + kAfterSwatch;
+  put(tr("has time to spare"));
+  left += 18;
+  if (hostIsAhead()) put(tr("The host is ahead: it launched the first kernels in the step before."));
 }
 
 void StepPathView::paintAxis(QPainter& painter) const {
@@ -101,7 +134,7 @@ void StepPathView::paintAxis(QPainter& painter) const {
     painter.setPen(theme().grid);
     painter.drawLine(QPointF(x(tick), kAxis), QPointF(x(tick), height()));
     painter.setPen(theme().quiet);
-    painter.drawText(QRectF(x(tick) - 50, 2, 100, kAxis - 4), Qt::AlignCenter, text(tick_text(shown)) + (tick > 0 ? QString() : unit_name));
+    painter.drawText(QRectF(x(tick) - 50, kLegend, 100, kAxis - kLegend), Qt::AlignCenter, text(tick_text(shown)) + (tick > 0 ? QString() : unit_name));
   }
 }
 
@@ -164,7 +197,7 @@ bool StepPathView::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
   const PathPicture::Bar* bar = barAt(help->pos());
-  const Word* word = help->pos().x() < kLeft && help->pos().y() < kAxis ? word_of(path_name()) : nullptr;
+  const Word* word = pathName().contains(help->pos()) ? word_of(path_name()) : nullptr;
   if (bar) setToolTip(tr("%1: %2. %3").arg(bar->name, step_time_text(bar->end - bar->begin), where_text(*bar)));
   else setToolTip(word ? word_tip(*word) : QString());
   return QWidget::event(event);

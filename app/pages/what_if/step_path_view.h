@@ -20,6 +20,7 @@ struct PathPicture {
     bool waits_for_data = false;
     bool made_to_fit = false;  // of a rank that an edit puts on time
     bool is_gap = false;       // time on the path before the next bar of the row: it has no block
+    bool launched_before = false;  // its launch is not in the picture
   };
   struct Row {
     QString name;
@@ -36,7 +37,8 @@ class StepPathView : public QWidget {
   explicit StepPathView(QWidget* parent = nullptr);
   void setPictures(std::vector<PathPicture> pictures);
   const std::vector<PathPicture>& pictures() const { return pictures_; }
-  QSize minimumSizeHint() const override { return {200, 160}; }
+  bool hostIsAhead() const;  // it launched the first kernels in the step before: they begin left of the launches in the picture
+  QSize minimumSizeHint() const override { return {200, 180}; }
 
  signals:
   void barChosen(const QString& name);
@@ -50,6 +52,7 @@ class StepPathView : public QWidget {
   double longest() const;
   double rowHeight() const;
   double x(double us) const;
+  QRectF pathName() const;  // in the legend
   void paintLegend(QPainter& painter) const;
   void paintAxis(QPainter& painter) const;
   double paintPicture(QPainter& painter, const PathPicture& picture, double top) const;

@@ -81,6 +81,25 @@ void add_gaps(Rows& rows, const prof::CauseGraph& graph, const prof::CriticalPat
   }
 }
 
+bool runs_on_gpu(const prof::CauseNode& node) { return !prof::runs_on_host(node.kind) && node.kind != prof::NodeKind::Meeting; }
+
+// When the launch of a kernel or copy begins; nullopt if the graph has none.
+std::optional<prof::TimeNs> launch_of(const prof::CauseGraph& graph, const std::vector<prof::TimeNs>& times, uint32_t node) {
+  for (uint32_t edge = graph.first_edge[prof::start_of(node)]; edge < graph.first_edge[prof::end_of(node)]; ++edge)
+    if (graph.edges[edge].kind == prof::EdgeKind::Launch) return times[prof::start_of(graph.edges[edge].from / 2)];
+  return std::nullopt;
+}
+
+// A step begins with the launch of its first kernel if the GPU was idle until then.
+prof::TimeNs begin_with_launch(const prof::CauseGraph& graph, const std::vector<prof::TimeNs>& times, const std::vector<uint32_t>& nodes, prof::TimeNs first) {
+  const auto node = std::ranges::find_if(nodes, [&](uint32_t each) { return runs_on_gpu(graph.nodes[each]) && times[prof::start_of(each)] == first; });
+  const auto launch = node == nodes.end() ? std::nullopt : launch_of(graph, times, *node);
+  if (!launch) return first;
+  for (uint32_t other = 0; other < graph.nodes.size(); ++other)
+    if (runs_on_gpu(graph.nodes[other]) && graph.nodes[other].rank == graph.nodes[*node].rank && times[prof::start_of(other)] < first && times[prof::end_of(other)] > *launch) return first;
+  return std::min(first, *launch);
+}
+
 Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<uint32_t>& nodes, const Replayed& replayed, double length_us) {
   const prof::CauseGraph& graph = causes.graph;
   const auto& [path, times, on_time] = replayed;
@@ -93,6 +112,7 @@ Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std
   // The GPU shows where a step begins, unless it idles through most of it. A span that outlasts the step ends with it.
   prof::TimeRange shown = extent(false);
   if (shown.begin > shown.end || static_cast<double>(shown.length()) * 1e-3 < length_us / 2) shown = extent(true);
+  else shown.begin = begin_with_launch(graph, times, nodes, shown.begin);
   const Shown part{shown.begin, shown.begin + static_cast<prof::TimeNs>(length_us * 1e3)};
   // Meanwhile the host may be at another step.
   Rows rows;
@@ -103,11 +123,13 @@ Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std
     const auto us = part.us(times[prof::start_of(node)], times[prof::end_of(node)]);
     if (n.kind == prof::NodeKind::Meeting || !us) continue;
     ++bars;
+    const bool launched_before = n.kind == prof::NodeKind::Kernel && launch_of(graph, times, node).value_or(part.first) < part.first;
     PathPicture::Row& row = rows[{!prof::runs_on_host(n.kind), n.row}];
     const prof::Track& track = trace.tracks()[n.track];
     if (row.name.isEmpty()) row.name = row_name(track, several);
     row.bars.push_back({us->first, us->second, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, path.node_ns[node] > 0,
-                        prof::cause_of_node(n).cause == prof::PathCause::WaitsForData, on_time.contains(n.rank)});
+                        prof::cause_of_node(n).cause == prof::PathCause::WaitsForData, on_time.contains(n.rank), false,
+                        launched_before});
   }
   add_gaps(rows, graph, path, part);
   return rows;

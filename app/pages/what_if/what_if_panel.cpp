@@ -425,13 +425,15 @@ void WhatIfPanel::fill() {
   }
   const prof::WhatIf& r = *result_;
   const QString steps = r.whole_trace ? tr("the whole trace") : tr("median step of %1").arg(text(prof::which_steps(r.which)));
-  QStringList notes{tr("Bright: the critical path, the chain of work and waits that decides how long a step takes. Pale: what has time to spare.")}, tips;
+  QStringList notes;
+  QString tip;
   if (!edits_.isEmpty()) notes << text(proved_.note(r.measured_us, {kind_of_edits(joined(edits_))}));
+  if (const Insight* advice = adviceWithTheEdits())
+    if (const QString relation = text(relation_text(*advice)); !relation.isEmpty()) notes << relation;
   for (const std::string& warning : r.warnings) notes << text(warning);
-  if (const Insight* advice = adviceWithTheEdits()) tips << text(relation_text(*advice));
-  if (r.unexplained_us > 0) tips << tr("For %1 of a step, the records do not show what the GPU waits for. A prediction keeps this time.").arg(step_time_text(r.unexplained_us));
+  if (r.unexplained_us > 0) tip = tr("For %1 of a step, the records do not show what the GPU waits for. A prediction keeps this time.").arg(step_time_text(r.unexplained_us));
   const QString todo = edits_.isEmpty() ? tr(" Add an edit, or double-click a row.") : QString();
-  body_->showResult(with_units(text(prof::step_text(r, false)) + todo), notes.join('\n'), tips.join('\n'));
+  body_->showResult(with_units(text(prof::step_text(r, false)) + todo), notes.join('\n'), tip);
   step_pane_->setTitle(tr("The step"), steps, steps);
 }
 

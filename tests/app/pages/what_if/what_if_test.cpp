@@ -62,6 +62,7 @@ class WhatIfTest : public QObject, FilledWindow {
   void cleanup() { clear(); }
   void thePageOpensWithTheFirstAdvice();
   void anEditIsPredicted();
+  void noKernelSeemsToPrecedeItsLaunch();
   void theMenuOffersEditsThatTheRunAllows();
   void aWrongEditIsRefusedAndChangesNothing();
   void editsOfAnotherRunAreLeftOut();
@@ -192,6 +193,22 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
       const auto works = std::ranges::any_of(row.bars, [](const PathPicture::Bar& bar) { return bar.meaning == prof::Meaning::Matrix && bar.end - bar.begin > 1; });
       QVERIFY2(works || !row.name.contains("stream 7"), qPrintable(picture.title + ": " + row.name));
     }
+}
+
+// The picture begins with the launch of its first kernel. Where the host is a step ahead, the legend says so.
+void WhatIfTest::noKernelSeemsToPrecedeItsLaunch() {
+  ShownWhatIf shown, ahead(false);
+  for (ShownWhatIf* one : {&shown, &ahead}) one->panel.clearEdits();
+  double launch = 1e9, kernel = 1e9;
+  for (const PathPicture::Row& row : shown.panel.view()->pictures()[0].rows)
+    for (const PathPicture::Bar& bar : row.bars) {
+      if (bar.is_gap) continue;
+      double& first = row.name == "CUDA API" ? launch : kernel;
+      first = std::min(first, bar.begin);
+    }
+  QVERIFY2(launch < kernel && kernel < 1e9, qPrintable(QString("%1, %2").arg(launch).arg(kernel)));
+  QVERIFY(!shown.panel.view()->hostIsAhead());
+  QVERIFY(ahead.panel.view()->hostIsAhead());
 }
 
 // Each of them can be applied and taken away again, without a word of their language.

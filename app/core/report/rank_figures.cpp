@@ -81,7 +81,7 @@ bool is_never_late(const RankReport& report, size_t rank) {
   return report.ranks[rank].recorded;
 }
 
-double highest_row(size_t ranks) { return ranks <= kFewRanks ? 200 : 28; }
+double highest_row(size_t ranks) { return ranks <= kFewRanks ? 320 : 28; }
 
 // The straggler has its label in any case.
 void add_rank_labels(const RankReport& report, const LatenessMap& map, const FigureInk& ink, Drawing& drawing) {
@@ -571,8 +571,9 @@ std::string lateness_caption(const RankReport& report) {
   std::string caption = "how late each rank comes to its latest collective, by step";
   double calls = 0;
   for (const prof::CollectiveRow& row : report.collectives) calls += row.count;
-  if (report.straggler.of_median && calls > 1.5)
-    caption += " · the wait of " + time_text(report.straggler.cost_us) + " is the sum over the " + count_text(std::round(calls)) + " collectives of the median step";
+  const auto late = std::ranges::find(report.ranks, report.straggler.rank, &prof::RankRow::rank);
+  if (report.straggler.of_median && calls > 1.5 && late != report.ranks.end())
+    caption += ": " + time_text(late->late) + " in the median step, whose " + count_text(std::round(calls)) + " collectives wait " + time_text(report.straggler.cost_us) + " in all";
   return caption;
 }
 
@@ -625,7 +626,7 @@ bool has_step_of_ranks(const RankReport& report) {
 }
 
 Drawing rank_steps_figure(const RankReport& report, double width, double height, const FigureInk& ink) {
-  constexpr double kHead = 26, kFoot = 8, kMostRow = 110, kGap = 10, kTotal = 78;
+  constexpr double kHead = 26, kFoot = 8, kMostRow = 140, kGap = 10, kTotal = 78;
   Drawing drawing;
   drawing.width = width, drawing.height = height;
   const double left = kMapEdge + ranks_width(report), span = std::max(40.0, width - left - kTotal);

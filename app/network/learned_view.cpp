@@ -232,7 +232,7 @@ void LearnedView::paintPlane(QPainter& painter, QRectF area) {
   if (!line) {
     QImage ground(s.boundary_side, s.boundary_side, QImage::Format_ARGB32);
     for (int i = 0; i < s.boundary_side * s.boundary_side; ++i) {
-      QColor fill = t.run[s.boundary[static_cast<size_t>(i)] % 8];
+      QColor fill = t.data_class[s.boundary[static_cast<size_t>(i)] % 8];
       fill.setAlphaF(0.36F);
       ground.setPixelColor(i % s.boundary_side, i / s.boundary_side, fill);
     }
@@ -252,14 +252,14 @@ void LearnedView::paintPlane(QPainter& painter, QRectF area) {
     const QPointF place =
         line ? at(data_->train.x[i], data_->train.targets[i]) : at(data_->train.x[i * 2], data_->train.x[i * 2 + 1]);
     painter.setPen(radius < 2 ? QPen(Qt::NoPen) : QPen(t.base, 0.8));
-    painter.setBrush(line ? t.quiet : t.run[data_->train.labels[i] % 8]);
+    painter.setBrush(line ? t.quiet : t.data_class[data_->train.labels[i] % 8]);
     painter.drawEllipse(place, radius, radius);
   }
   if (!line) return;
   QPainterPath path(at(s.line_x[0], s.line_y[0]));
   for (size_t i = 1; i < s.line_x.size() && i < s.line_y.size(); ++i) path.lineTo(at(s.line_x[i], s.line_y[i]));
   painter.setBrush(Qt::NoBrush);
-  painter.setPen(QPen(t.run[0], 2));
+  painter.setPen(QPen(t.text, 2));
   painter.drawPath(path);
 }
 

@@ -39,9 +39,10 @@ Theme dark() {
   t.better = 0x6CC5AA, t.worse = 0xE89553, t.fill_ink = 0x0B0E13, t.fill_edge = QColor(0, 0, 0, 89);
   const QRgb meanings[prof::kMeanings] = {0x3A85EB, 0x2DC698, 0xF6D94B, 0xD1A3FC, 0xB4E7F6, 0xEA3A3A,
                                           0x7B7F85, 0x565E6C, 0x464D5A, 0x8F98A8, 0xD23CC3, 0xEF8200};
-  const QRgb runs[8] = {0xCCAA78, 0x8DD6FF, 0xE35EB9, 0xADD000, 0xB394F9, 0x91FFB8, 0x83BFC0, 0xE8F4FE};
+  const QRgb runs[8] = {0xCCAA78, 0x4ADADC, 0xE64E91, 0xA8CB14, 0xAE89FF, 0x76FFC1, 0x7EA8CF, 0xF9FFFF};
+  const QRgb classes[8] = {0x4050F0, 0xF0F0B0, 0xD090B0, 0x60B020, 0x804090, 0xA070C0, 0x20F030, 0xC02020};
   std::ranges::copy(meanings, t.meaning);
-  for (int i = 0; i < 8; ++i) t.run[i] = runs[i];
+  std::ranges::copy(runs, t.run), std::ranges::copy(classes, t.data_class);
   t.hatch = 0x464D5A;
   return t;
 }
@@ -55,9 +56,10 @@ Theme light() {
   t.better = 0x125E4C, t.worse = 0xA8480B, t.fill_ink = 0x12151A, t.fill_edge = QColor(0x12, 0x15, 0x1A, 115);
   const QRgb meanings[prof::kMeanings] = {0x3D82E2, 0x6DCB92, 0xF9D632, 0xD29DF3, 0xBCE6F8, 0xEC3A38,
                                           0x8D9098, 0xBDC2CB, 0xBAC1CC, 0x5F6772, 0xD23CC3, 0xEF8200};
-  const QRgb runs[8] = {0xC23C08, 0x306BA4, 0xA13C83, 0x57804A, 0x633B9E, 0x6F4400, 0x115E4B, 0x1B1B1E};
+  const QRgb runs[8] = {0xB44400, 0x306BA4, 0xA13C83, 0x587F50, 0x633B9E, 0x6F4400, 0x115E4B, 0x1B1B1E};
+  const QRgb classes[8] = {0xE09080, 0x202050, 0x2050F0, 0x805050, 0x80A0F0, 0xA070A0, 0x503020, 0x204090};
   std::ranges::copy(meanings, t.meaning);
-  for (int i = 0; i < 8; ++i) t.run[i] = runs[i];
+  std::ranges::copy(runs, t.run), std::ranges::copy(classes, t.data_class);
   t.hatch = 0xBAC1CC;
   return t;
 }

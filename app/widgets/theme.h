@@ -27,7 +27,8 @@ struct Theme {
   QColor grid, minor_grid, text, secondary, quiet, focus, primary, chosen, selected_row, better, worse, fill_ink,
       fill_edge;
   QColor meaning[prof::kMeanings];  // by prof::Meaning
-  QColor run[8];       // A … H
+  QColor run[8];         // A … H
+  QColor data_class[8];  // of points of the data; no run and no kind has them
   QColor hatch;
   QBrush idle;       // 45° hatch
 

@@ -109,7 +109,7 @@ void plane_picture(QPainter& painter, const QRectF& box) {
                     plane.top() + side * 0.8, plane.left(), plane.bottom());
     upper.closeSubpath();
     for (int half = 0; half < 2; ++half) {
-      QColor fill = theme().run[half];
+      QColor fill = theme().data_class[half];
       fill.setAlphaF(0.25F);
       QPainterPath all;
       all.addRect(plane);
@@ -120,7 +120,7 @@ void plane_picture(QPainter& painter, const QRectF& box) {
       const double turn = 0.5 + i * 0.2, reach = side * 0.022 * i;
       for (int arm = 0; arm < 2; ++arm) {
         const double angle = turn + arm * 3.14159;
-        painter.setBrush(theme().run[arm]);
+        painter.setBrush(theme().data_class[arm]);
         painter.drawEllipse(plane.center() + QPointF(std::cos(angle), std::sin(angle)) * reach, 1.8, 1.8);
       }
     }

@@ -13,7 +13,7 @@ namespace {
 
 using Point = ReportRun::Point;
 
-constexpr const char* kRunColour[] = {"#C23C08", "#306BA4", "#A13C83", "#57804A",
+constexpr const char* kRunColour[] = {"#B44400", "#306BA4", "#A13C83", "#587F50",
                                       "#633B9E", "#6F4400", "#115E4B", "#1B1B1E"};
 
 struct Plot {

@@ -95,6 +95,11 @@ static double distance(const QColor& a, const QColor& b) {
   return least;
 }
 
+static double plain_distance(const QColor& a, const QColor& b) {
+  const auto p = seen(a).by[0], q = seen(b).by[0];
+  return std::hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
+}
+
 void ThemeTest::coloursKeepADistance() {
   using ws::prof::Meaning;
   constexpr Meaning kMeanings[] = {Meaning::Matrix, Meaning::Pointwise, Meaning::Loss, Meaning::Optimizer, Meaning::Copy, Meaning::Allocation, Meaning::Sync, Meaning::Communication, Meaning::Reduction};
@@ -106,10 +111,15 @@ void ThemeTest::coloursKeepADistance() {
     const Theme& t = theme();
     for (const QColor& run : t.run) {
       for (const Meaning meaning : kMeanings)
-        QVERIFY2(distance(run, t.of(meaning)) > 0.0495, qPrintable(QString("%1 and %2: %3").arg(run.name(), ws::app::meaning_name(meaning)).arg(distance(run, t.of(meaning)))));
+        QVERIFY2(distance(run, t.of(meaning)) > 0.0495 && plain_distance(run, t.of(meaning)) > 0.085, qPrintable(QString("%1 and %2: %3").arg(run.name(), ws::app::meaning_name(meaning)).arg(distance(run, t.of(meaning)))));
       for (const QColor& other : t.run)
         QVERIFY2(&other == &run || distance(run, other) > (t.dark() ? 0.079 : 0.059), qPrintable(run.name() + " " + other.name()));
       QVERIFY2(shared.contains(run.name(), Qt::CaseInsensitive), "the page to share has the same colours");
+    }
+    for (const QColor& one : t.data_class) {
+      for (const QColor& other : t.data_class)
+        QVERIFY2(&other == &one || distance(one, other) > 0.1, qPrintable(one.name() + " " + other.name()));
+      for (const QColor& run : t.run) QVERIFY2(plain_distance(one, run) > 0.085, qPrintable(one.name() + " is a run's " + run.name()));
     }
     for (const Meaning call : {Meaning::Allocation, Meaning::Copy, Meaning::Sync})  // they share a lane
       QVERIFY2(distance(t.of(Meaning::Launch), t.of(call)) > 0.08, qPrintable(ws::app::meaning_name(call)));

@@ -109,6 +109,7 @@ void MainWindow::buildMiddle() {
   stack->setContentsMargins(0, 0, 0, 0);
   stack->setSpacing(0);
   pages_ = new QStackedWidget(middle);
+  pages_->setContentsMargins(5, 5, 5, 5);  // the same around every page: no page has its own
   live_stack_ = new QStackedWidget(pages_);
   start_ = new StartPage(live_stack_);
   live_stack_->addWidget(start_);

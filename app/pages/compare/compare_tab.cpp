@@ -47,7 +47,7 @@ CompareTab::CompareTab(QWidget* parent)
   connect(export_, &CompareExport::said, this, &CompareTab::said);
   connect(export_, &CompareExport::wrote, this, &CompareTab::wrote);
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(5, 5, 5, 5);
+  column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(5);
   column->addWidget(headline_);
   column->addWidget(all, 1);
@@ -405,7 +405,7 @@ QString CompareTab::stepsNote() const {
 void CompareTab::showLegend() {
   const auto strip = [](const char* mark, Tint of) { return QString("<span style='color:%1'>%2</span>").arg(tint(of).color().name(), QString::fromUtf8(mark)); };
   legend_->setText(strip("▂", Tint::Slower) + tr(" slower  ") + strip("▂", Tint::Faster) + tr(" faster  ") +
-                   strip("┅", Tint::New) + tr(" not in the baseline"));
+                   strip("┅", Tint::New) + tr(" not in the baseline  dimmed: the next step"));
 }
 
 void CompareTab::showBars() {

@@ -48,7 +48,7 @@ QLabel* paragraph(QWidget* parent, QVBoxLayout* column, const QFont& font) {
 ExperimentsTab::ExperimentsTab(TrainingSession* session, const QString& folder, QWidget* parent)
     : QWidget(parent), session_(session), folder_(folder), job_(new ExperimentJob(this)) {
   auto* row = new QHBoxLayout(this);
-  row->setContentsMargins(5, 5, 5, 5);
+  row->setContentsMargins(0, 0, 0, 0);
   row->setSpacing(5);
   QWidget* right = buildRight();
   row->addWidget(buildLeft());

@@ -53,7 +53,7 @@ LabTab::LabTab(QWidget* parent)
   column->addWidget(form_, 1);
   column->addWidget(buildFooter());
   auto* split = new QHBoxLayout(this);
-  split->setContentsMargins(5, 5, 5, 5);
+  split->setContentsMargins(0, 0, 0, 0);
   split->setSpacing(5);
   split->addWidget(panel);
   split->addWidget(results_, 1);

@@ -27,7 +27,7 @@ namespace ws::app {
 LibraryTab::LibraryTab(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
     : QWidget(parent), library_(library), jobs_(jobs), filter_(new LibraryFilter(new LibraryModel(library, this), this)) {
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(5, 5, 5, 5);
+  column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   auto* row = new QSplitter(Qt::Horizontal, this);
   row->setHandleWidth(5);

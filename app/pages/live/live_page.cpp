@@ -140,7 +140,7 @@ LivePage::LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent
   connect(network_, &NetworkPane::swapWanted, this, &LivePage::swapLossAndNetwork);
   rows_->addWidget(charts_);
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(5, 5, 5, 5);
+  column->setContentsMargins(0, 0, 0, 0);
   column->addWidget(rows_);
   for (CurvePane* pane : {loss_, accuracy_, calls_}) {
     addZoom({pane, [pane] { return pane->canUndoZoom(); }, [pane] { pane->undoZoom(); }});

@@ -268,6 +268,8 @@ void RunFileReader::Impl::read_ops() {
     if (!with_stacks) take_stack_from_detail(op);
     // Older files count "column sum dz2 → db2" as pointwise.
     if (op.meaning == Meaning::Pointwise && meaning_of_kernel(op.detail) == Meaning::Reduction) op.meaning = Meaning::Reduction;
+    // And they count "dW adam" as optimizer: the products of the gradients are most of its work.
+    if (op.meaning == Meaning::Optimizer && op.name.starts_with("dW ")) op.meaning = Meaning::Matrix;
   });
 }
 
@@ -584,7 +586,8 @@ Meaning RunFileReader::Impl::meaning_by_name(size_t name) {
 void RunFileReader::Impl::class_by_name(const Trace& trace, const Track& track, Span& span) {
   const auto name = static_cast<size_t>(span.name);
   const Meaning of_op = span.op != kNoOp && span.op < trace.ops.size() ? trace.ops[span.op].meaning : Meaning::Other;
-  if (of_op == Meaning::Reduction && span.span_meaning() == Meaning::Pointwise) span.meaning = static_cast<uint8_t>(of_op);
+  const std::pair read{of_op, span.span_meaning()};
+  if (read == std::pair{Meaning::Reduction, Meaning::Pointwise} || read == std::pair{Meaning::Matrix, Meaning::Optimizer}) span.meaning = static_cast<uint8_t>(of_op);
   if (name >= names.size()) return;
   if (span.span_kind() == SpanKind::Kernel && of_op == Meaning::Other) {
     if (const Meaning known = meaning_by_name(name); known != Meaning::Other) span.meaning = static_cast<uint8_t>(known);

@@ -90,6 +90,12 @@ TEST(Sql, ConvolutionsAndNormsOfShippedRunsHaveTheirMeaning) {
   }
 }
 
+// One kernel makes the gradients and passes them to the optimizer. Older files count it as optimizer.
+TEST(Sql, GradientsOfAShippedRunAreMatrixProducts) {
+  RunDatabase database(shipped("mnist-graph"));
+  EXPECT_EQ(to_csv(database.query("select distinct meaning from spans where kind = 'kernel' and name like '%grad_update%'")), "meaning\nmatrix product\n");
+}
+
 TEST(Sql, FindsWhatACallLaunched) {
   RunDatabase database(two_runs());
   const SqlTable table = database.query("select k.start_ns - c.start_ns from kernels k join spans c on c.run = k.run and c.correlation = k.correlation and c.kind = 'call'");

@@ -91,7 +91,7 @@ void RecordDialog::buildParts() {
   samples->addStretch(1);
   form_->addRow(tr("Samples"), samples);
   form_->addRow(QString(), hint(tr("Counters: busy multiprocessors, tensor pipe and DRAM over time. Where kernels wait: the line, and for what, on the "
-                                   "page Kernels; kernel records pause meanwhile. If the driver refuses, the status line says so.")));
+                                   "page Kernel times; kernel records pause meanwhile. If the driver refuses, the status line says so.")));
 }
 
 void RecordDialog::buildEnd(QVBoxLayout& column) {

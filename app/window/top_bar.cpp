@@ -319,7 +319,7 @@ void TopBar::buildTrace() {
   trace_->addItem(QString(), kTraceCounters);
   trace_->addItem(QString(), kTraceXray);
   trace_->setItemData(trace_->findData(kTraceXray),
-                      tr("Samples where each kernel waits and for what, line by line, in 20 steps each 30 s: see the page Kernels. Kernel "
+                      tr("Samples where each kernel waits and for what, line by line, in 20 steps each 30 s: see the page Kernel times. Kernel "
                          "records pause meanwhile."),
                       Qt::ToolTipRole);
   trace_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);

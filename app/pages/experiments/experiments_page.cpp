@@ -12,7 +12,7 @@ Page experiments_page(Workspace& workspace) {
     if (job.kind == "experiment" && tab->follow(job)) workspace.bringToFront(tab);
   });
   Page page;
-  page.title = QObject::tr("Experiments"), page.widget = tab;
+  page.title = QObject::tr("Combinations"), page.widget = tab;
   page.chores.push_back({[tab] {
                            const QString where = tab->place();
                            return !tab->running()    ? QString()

@@ -39,7 +39,7 @@ Page insights_page(Workspace& workspace) {
   QObject::connect(workspace.library(), &RunLibrary::tickedChanged, tab,
                    [&workspace, show_runs] { show_runs(workspace.library()->ticked()); });
   Page page;
-  page.title = QObject::tr("Advice"), page.widget = tab, page.show_runs = show_runs, page.notes = true;
+  page.title = QObject::tr("Suggestions"), page.widget = tab, page.show_runs = show_runs, page.notes = true;
   return page;
 }
 

@@ -184,7 +184,7 @@ KernelsPanel::KernelsPanel(Focus* focus, QWidget* parent)
       instances_(new QTableView(this)),
       histogram_(new HistogramView(tr("Durations of the chosen kernel"), this)),
       source_(new SourceView(this)) {
-  top_ = new Pane(tr("Kernels"), this);
+  top_ = new Pane(tr("Kernel times"), this);
   buildTable(top_);
   below_ = new Pane(tr("Executions"), this);
   below_->legend()->hide();
@@ -449,7 +449,7 @@ void KernelsPanel::refresh() {
                        : count == 0 ? tr("No kernel was traced in this run")
                        : whole      ? run_->title + " · " + (!inSteps() ? tr("whole run") : own() ? tr("in the steps") : tr("from the first step on"))
                                     : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans));
-  top_->setTitle(ranges ? tr("Modules and ops") : tr("Kernels"), note);
+  top_->setTitle(ranges ? tr("Modules and ops") : tr("Kernel times"), note);
   int again = 0;
   for (int r = 0; r < sorted_.rowCount(); ++r)
     if (const auto* row = rowAt(sorted_.mapToSource(sorted_.index(r, 0)).row()); row && row->key == key)

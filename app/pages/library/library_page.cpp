@@ -60,7 +60,7 @@ Page library_page(Workspace& workspace, LibraryTab* tab, TorchJob* torch) {
   QObject::connect(tab, &LibraryTab::said, &workspace, &Workspace::say);
   QObject::connect(tab, &LibraryTab::opened, &workspace, &Workspace::openRun);
   Page page;
-  page.title = QObject::tr("Library"), page.widget = tab;
+  page.title = QObject::tr("All runs"), page.widget = tab;
   page.menus.push_back({MenuName::Run, QList<QAction*>{page_separator(tab)} + torch_actions(workspace, tab, torch)});
   page.chores.push_back({[torch] {
                            const QString where = torch->place();

@@ -64,7 +64,7 @@ void LibraryTab::select(const std::vector<RunId>& runs) {
 }
 
 QWidget* LibraryTab::buildTable() {
-  auto* pane = new Pane(tr("Library"), this);
+  auto* pane = new Pane(tr("All runs"), this);
   pane->legend()->hide();
   count_ = new QLabel(pane);
   count_->setForegroundRole(QPalette::PlaceholderText);

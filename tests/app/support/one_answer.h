@@ -121,7 +121,7 @@ class OneAnswer {
     if (header != (current_ ? current_->title : QString())) return name + ", header: " + header;
     if (name == "Live") return ofLive();
     if (name == "Compare") return ofCompare();
-    if (name == "Library") return ofLibrary();
+    if (name == "All runs") return ofLibrary();
     if (name == "What if") return is(name, find<app::WhatIfPanel>()->run());
     if (name == "Plan" || name == "Memory") {
       if (plans_.isEmpty()) plans_ = window_.findChildren<app::PlanPanel*>();
@@ -129,13 +129,13 @@ class OneAnswer {
         if (plan->isVisible() && plan->run() != current_) return is(name, plan->run());
       return name == "Memory" ? is(name, find<app::MemoryMapPanel>()->run()) : QString();
     }
-    if (name == "Kernels") return is(name, find<app::KernelsPanel>()->run());
+    if (name == "Kernel times") return is(name, find<app::KernelsPanel>()->run());
     if (name == "Ranks") return is(name, find<app::RanksPanel>()->reader().run());
     if (name == "Multiprocessors") return is(name, find<app::MultiprocessorsPanel>()->run());
     if (name == "Flame graph") return is(name, find<app::FlamePanel>()->run());
     if (name == "Roofline") return is(name, find<app::RooflinePanel>()->run());
     if (name == "Weights") return is(name, find<app::WeightsPanel>()->run());
-    if (name == "Advice") return is(name, find<app::InsightsTab>()->run());
+    if (name == "Suggestions") return is(name, find<app::InsightsTab>()->run());
     if (name == "Own kernel") return is(name, find<app::KernelPanel>()->run());
     return {};
   }

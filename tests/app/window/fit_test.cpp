@@ -165,7 +165,7 @@ void FitTest::besideBothDocksNothingScrollsSideways() {
   for (const char* dock : {"Setup", "Runs", "Details"}) openDock(*window, dock);
   auto* experiments = window->findChild<ExperimentsTab*>();
   QStringList wrong;
-  for (const char* name : {"Experiments", "Compare", "Library"}) {
+  for (const char* name : {"Combinations", "Compare", "All runs"}) {
     for (int tab = 0; tab < window->tabs()->count(); ++tab)
       if (window->tabs()->tabText(tab).startsWith(name)) window->tabs()->setCurrentIndex(tab);
     openDock(*window, "Setup");  // a narrow window folds it beside Compare
@@ -342,7 +342,7 @@ void FitTest::whatIsPointedAtAndChosen() {
       check(*window, "compare " + pane->strip()->tabText(page), wrong);
     }
   auto* library = window->findChild<LibraryTab*>();
-  QVERIFY(show_tab(*window, "Library"));
+  QVERIFY(show_tab(*window, "All runs"));
   library->table()->selectRow(0);
   settle();
   check(*window, "a run of the library", wrong);

@@ -289,7 +289,7 @@ void KeysTest::pagesAreFoundByName() {
   auto window = open();
   const TabStrip& strip = *window->tabStrip();
   for (int page = 0; page < strip.pages()->count(); ++page) QCOMPARE(strip.pageNamed(strip.nameOf(page).toLower()), page);
-  QCOMPARE(strip.nameOf(strip.pageNamed("advice")), QString("Advice"));
+  QCOMPARE(strip.nameOf(strip.pageNamed("advice")), QString("Suggestions"));
   QCOMPARE(strip.nameOf(strip.pageNamed("flame")), QString("Flame graph"));
   QCOMPARE(strip.pageNamed("nothing"), -1);
 }

@@ -182,7 +182,7 @@ void WindowTest::setupLeavesItsWidthToPagesOfResults() {
   RailButton* setup = *std::ranges::find(buttons, QString("Setup"), &RailButton::text);
   const auto show = [&window](const QString& name) { window->tabs()->setCurrentIndex(window->tabStrip()->pageNamed(name)); };
   QVERIFY(setup->isChecked());
-  for (const char* name : {"Compare", "Kernels", "Memory", "Library"}) {
+  for (const char* name : {"Compare", "Kernel times", "Memory", "All runs"}) {
     show(name);
     QVERIFY2(!setup->isChecked(), name);
   }
@@ -419,7 +419,7 @@ void WindowTest::theRunJustTrainedIsShown() {
     QVERIFY2(line.contains(part), qPrintable(line));
   window->statusLine()->say({}, false);
   QCOMPARE(window->statusLine()->text(), QString("Ready"));  // the header says the rest
-  for (const char* tab : {"Plan", "Kernels", "Memory"}) {
+  for (const char* tab : {"Plan", "Kernel times", "Memory"}) {
     QVERIFY(show_tab(*window, tab));
     QVERIFY(window->topBar()->currentRun()->isVisible());
     QCOMPARE(window->topBar()->currentRun()->title(), second->title);
@@ -873,7 +873,7 @@ void WindowTest::oneBlueButton() {
       if (button->isVisible() && button->window() == window.get() && button->property("primary").toBool()) names << button->text();
     return names;
   };
-  for (const auto& [page, name] : {std::pair{"Live", "Open"}, {"Memory", "Train"}, {"Lab", "Measure"}, {"Experiments", "Run"}, {"Own kernel", window->workspace()->device()->info()->cuda ? "Build and check" : "Build"}}) {
+  for (const auto& [page, name] : {std::pair{"Live", "Open"}, {"Memory", "Train"}, {"Lab", "Measure"}, {"Combinations", "Run"}, {"Own kernel", window->workspace()->device()->info()->cuda ? "Build and check" : "Build"}}) {
     QVERIFY(show_tab(*window, page));
     QTRY_COMPARE(blue(), QStringList(name));
     QCOMPARE(train->geometry(), place);

@@ -265,7 +265,7 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   const QString mean = "measured median " + time_axis_text(facts_of(judged_run(*after)).step_us);
   QVERIFY2((*card)->resultText().contains(mean), qPrintable((*card)->resultText() + " has no " + mean));
   for (int i = 0; i < window->tabs()->count(); ++i)
-    if (window->tabs()->tabText(i).startsWith("Advice")) window->tabs()->setCurrentIndex(i);
+    if (window->tabs()->tabText(i).startsWith("Suggestions")) window->tabs()->setCurrentIndex(i);
   QVERIFY(tab->isVisible());
   if (qEnvironmentVariableIsSet("WARPSIGHT_TEST_PICTURES"))
     window->grab().save(qEnvironmentVariable("WARPSIGHT_TEST_PICTURES") + "/insights.png");
@@ -437,7 +437,7 @@ void InsightsTest::closingAsksWhetherTheExperimentStops() {
 void InsightsTest::shippedExperimentsAreListed() {
   auto window = open();
   auto* tab = window->findChild<ExperimentsTab*>();
-  QVERIFY(show_tab(*window, "Experiments"));
+  QVERIFY(show_tab(*window, "Combinations"));
   QVERIFY(tab->isVisible());
   size_t listed = 0;
   for (int row = 0; row < tab->list()->count(); ++row) {

@@ -283,7 +283,7 @@ void MultiprocessorsTest::aCardNamesTheLateOneAndJumpsThere() {
   QTRY_VERIFY(window->workspace()->device()->info());
   Run* run = showOnly(*window, test::made_inside_run());
   window->resize(1600, 972);
-  QVERIFY(show_tab(*window, "Advice") || show_tab(*window, "Advice  1"));
+  QVERIFY(show_tab(*window, "Suggestions") || show_tab(*window, "Suggestions  1"));
   auto* tab = window->findChild<InsightsTab*>();
   const auto card = [&]() -> InsightCard* {
     for (InsightCard* one : tab->cards())

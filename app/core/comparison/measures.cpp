@@ -77,11 +77,11 @@ void add_steps(List& list, const ComparedRun& run) {
   const double whole_noise = busy || std::isnan(time.value.half_width) ? kUnknown : std::max(time.value.half_width, of_means);
   list.add(time);
   list.no_noise(busy ? "machine busy" : nullptr);
-  list.add(MeasureKind::StepP5, "step time, 5th percentile", "µs", {run.time.p5_us, tail(0.05).half_width},
+  list.add(MeasureKind::StepP5, "step time, P5", "µs", {run.time.p5_us, tail(0.05).half_width},
            Better::Lower, 1);
-  list.add(MeasureKind::StepP95, "step time, 95th percentile", "µs", {run.time.p95_us, tail(0.95).half_width},
+  list.add(MeasureKind::StepP95, "step time, P95", "µs", {run.time.p95_us, tail(0.95).half_width},
            Better::Lower, 1);
-  list.add(MeasureKind::StepP99, "step time, 99th percentile", "µs", tail(0.99), Better::Lower, 1);
+  list.add(MeasureKind::StepP99, "step time, P99", "µs", tail(0.99), Better::Lower, 1);
   list.add(MeasureKind::SampleMean, "mean step", "µs", {run.mean_step_us, mean_noise}, Better::Lower, 1);
   list.add(MeasureKind::WholeRunMean, "mean with pauses", "µs", {whole, whole_noise}, Better::Lower, 1);
   list.no_noise(nullptr);

@@ -88,7 +88,7 @@ std::string warnings_html(const std::vector<ReportRun>& runs) {
 }
 
 constexpr const char* kWhichSteps =
-    "The step time is the median of the traced steps, without the first ones and the open last one, with the 5th and 95th percentiles. A run without traced "
+    "The step time is the median of the traced steps, without the first ones and the open last one, with P5 and P95 (5 and 95 of 100 steps are shorter). A run without traced "
     "steps uses stretches between its losses. A step ten times as long as the median contains a pause, such as an "
     "evaluation or a checkpoint, and is left out. The mean with pauses counts them, the first steps and untraced "
     "steps, too. The cost of tracing is measured against untraced stretches of the same run. The profiler stays attached "

@@ -347,8 +347,8 @@ std::unique_ptr<SqlRows> made(const SqlRuns& runs) {
 std::vector<SqlView> make_views() {
   return {
       {"runs", "a row a run", {kRun, {"path", "file"}, {"name", "title"}, {"device", "GPU or CPU"}, {"created", "date, UTC"}, {"status", "finished, stopped, …"},
-       {"origin", "run, or the program that wrote the trace"}, {"steps", "steps"}, {"step_us", "median step time, µs"}, {"p5_us", "5th percentile, µs"},
-       {"p95_us", "95th percentile, µs"}, {"wall_s", "duration, s"}, {"train_loss", "of the last batch"}, {"test_loss", "of the last test"},
+       {"origin", "run, or the program that wrote the trace"}, {"steps", "steps"}, {"step_us", "median step time, µs"}, {"p5_us", "P5, µs"},
+       {"p95_us", "P95, µs"}, {"wall_s", "duration, s"}, {"train_loss", "of the last batch"}, {"test_loss", "of the last test"},
        {"test_accuracy", "of the last test, 0 to 1"}, {"peak_bytes", "most memory in use"}, {"spans", "spans of its trace"}, {"spec", "its choices as a line for train --spec"},
        {"gpu_busy", "share of the median step in which a kernel or a copy runs and does not wait for a rank, 0 to 1; with several ranks, of the lowest one"}}, listed(list_runs)},
       {"steps", "a row a step and rank, as the program marked it, or as the GPU ran it where the host runs ahead",

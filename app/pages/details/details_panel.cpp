@@ -157,7 +157,7 @@ QString name_details(const Run& run, prof::NameId name) {
   if (durations.empty()) return html;
   const prof::DurationStats s = prof::stats_of(durations);
   return html + table(row("count", count_text(static_cast<int64_t>(s.count))) + row("total", span_time(s.total)) +
-                      row("median", span_time(s.median)) + row("99th percentile", span_time(s.p99)) +
+                      row("median", span_time(s.median)) + row("P99", span_time(s.p99)) +
                       row("slowest", span_time(s.max)));
 }
 

@@ -61,7 +61,7 @@ QString gpu_rows(Row row_of, const prof::GpuFigures& gpu, std::optional<double> 
   if (gpu.activity.copies > 0) rows += row_of("overlap", fixed_text(gpu.activity.hidden_copies() * 100, 0) + " % of copies");
   if (gpu.delay.count > 0) {
     rows += row_of("launch delay, median", span_time(gpu.delay.median));
-    rows += row_of("delay, 99th percentile", span_time(gpu.delay.p99));
+    rows += row_of("launch delay, P99", span_time(gpu.delay.p99));
   }
   return rows;
 }

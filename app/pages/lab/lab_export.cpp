@@ -12,7 +12,7 @@ namespace {
 QString caption(const lab::LabResult& result) {
   QString what = QString::fromStdString(std::string(to_string(result.spec.operation)));
   if (result.spec.operation == lab::Operation::Sine) what += QObject::tr(", depth %1").arg(result.spec.depth);
-  return QObject::tr("%1 · %2 · median of up to %3 calls, band: 5th to 95th percentile · dashed: pitfalls and overlays")
+  return QObject::tr("%1 · %2 · median of up to %3 calls, band: P5 to P95 · dashed: pitfalls and overlays")
       .arg(what, lab_machine(result))
       .arg(result.spec.repeats);
 }

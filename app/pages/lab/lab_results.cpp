@@ -100,7 +100,7 @@ Pane* LabResults::buildTimes() {
   chart_ = new LabChart(LabAxis::Time);
   chart_->setEmptyText(tr("Press Measure: each variant gets a curve, each size a point."));
   auto* pane = new Pane(tr("Time of one call"), this);
-  pane->setTitle(tr("Time of one call"), tr("median · band: 5th to 95th percentile"));
+  pane->setTitle(tr("Time of one call"), tr("median · band: P5 to P95"));
   pane->legend()->hide();
   pane->setBody(chart_);
   axis_ = flat_button({}, tr("What the chart shows: time or throughput"), this);
@@ -264,8 +264,8 @@ void LabResults::refresh() {
     times_pane_->setTitle(
         operation_title(shown_[0].result.spec),
         clock_ == LabClock::Events
-            ? tr("GPU events, median · band: 5th to 95th percentile · CPU and pitfall: host clock")
-            : tr("median of up to %1 · band: 5th to 95th percentile").arg(shown_[0].result.spec.repeats));
+            ? tr("GPU events, median · band: P5 to P95 · CPU and pitfall: host clock")
+            : tr("median of up to %1 · band: P5 to P95").arg(shown_[0].result.spec.repeats));
   clear_->setVisible(shown_.size() > 1);
   showCrossovers();
   showSentences();

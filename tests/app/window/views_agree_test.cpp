@@ -178,7 +178,7 @@ void look_at_progress(MainWindow& window, const Run& run, const QString& when, S
 
 // The step that an insight's gain is measured against.
 void look_at_insights(MainWindow& window, const QString& when, Said& said) {
-  if (!show_tab(window, "Advice")) return;
+  if (!show_tab(window, "Suggestions")) return;
   for (QWidget* widget : window.findChild<InsightsTab*>()->findChildren<QWidget*>()) {
     if (!widget->isVisible() || !ws::test::paints_letters(*widget)) continue;
     const auto texts = painted_texts(*widget);
@@ -190,7 +190,7 @@ void look_at_insights(MainWindow& window, const QString& when, Said& said) {
 
 // The header names the current run on every page.
 void look_at_header(MainWindow& window, const QString& when, Said& said) {
-  for (const char* tab : {"Plan", "Kernels"})
+  for (const char* tab : {"Plan", "Kernel times"})
     if (show_tab(window, tab)) said.addWords(kTitle, when + " header of " + tab, window.topBar()->currentRun()->title());
 }
 
@@ -250,8 +250,8 @@ void look_at_library(MainWindow& window, const Run& run, const QString& when, Sa
 
 void look_at_compare(MainWindow& window, const QString& when, Said& said) {
   const std::pair<QString, const char*> rows[] = {{"step time, median", kTime},
-                                                  {"step time, 5th percentile", kLow},
-                                                  {"step time, 95th percentile", kHigh},
+                                                  {"step time, P5", kLow},
+                                                  {"step time, P95", kHigh},
                                                   {"mean step", kMean},
                                                   {"test loss, last", kTestLoss},
                                                   {"test accuracy, last", kAccuracy},
@@ -298,7 +298,7 @@ void look_at_report(const ReportRun& report, const Run& run, const QString& view
 // "  step time, median (µs)      41.2      41.2": what `warpsight diff` prints.
 void look_at_diff(const ws::prof::RunData& data, const QString& when, Said& said) {
   static const std::pair<const char*, const char*> rows[] = {
-      {"step time, median", kTime},    {"step time, 5th percentile", kLow}, {"step time, 95th percentile", kHigh},
+      {"step time, median", kTime},    {"step time, P5", kLow}, {"step time, P95", kHigh},
       {"mean step", kMean}, {"test loss, last", kTestLoss},
       {"test accuracy, last", kAccuracy}, {"peak memory", kMemory},         {"allocator calls per step", kCalls},
       {"throughput", kThroughput},     {"tracing costs", kCost}};

@@ -7,9 +7,10 @@ namespace ws::app {
 
 // The losses of a live run count up to where its figures were last made, so that every view shows the same number.
 // A run whose steps were not read yet has the loss of its last step.
-inline LossFigure loss_of(const Run& run) {
-  const LossFigure known = loss_figure(run.testLoss(), run.countedSteps(), &StepPoint::loss);
-  return run.steps.empty() && known.of_test() && std::isnan(known.value) ? LossFigure{run.trainLoss(), 1} : known;
+inline LossFigure training_loss_of(const Run& run) {
+  return run.steps.empty() ? LossFigure{run.trainLoss(), 1} : mean_of_newest(run.countedSteps(), &StepPoint::loss);
 }
+
+inline LossFigure loss_of(const Run& run) { return std::isfinite(run.testLoss()) ? LossFigure{run.testLoss(), 0} : training_loss_of(run); }
 
 }  // namespace ws::app

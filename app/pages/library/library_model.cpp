@@ -28,11 +28,7 @@ QString shown(double value, int decimals) {
   return std::isnan(value) ? QStringLiteral("–") : fixed_text(value, decimals);
 }
 
-// "0.417", "training 2.16"
-QString loss_text(const LossFigure& loss) {
-  if (!std::isfinite(loss.value)) return QStringLiteral("–");
-  return loss.of_test() ? significant_text(loss.value) : QObject::tr("training %1").arg(significant_text(loss.value));
-}
+QString loss_text(double loss) { return std::isfinite(loss) ? significant_text(loss) : QStringLiteral("–"); }
 
 }  // namespace
 
@@ -106,8 +102,10 @@ QString LibraryModel::text(const Run& run, int column) const {
       return changes(run);
     case Status:
       return status_text(run);
-    case Loss:
-      return loss_text(loss_of(run));
+    case TestLoss:
+      return loss_text(run.testLoss());
+    case TrainingLoss:
+      return loss_text(training_loss_of(run).value);
     case Accuracy:
       return shown(100 * run.testAccuracy(), 2);
     case StepTime:
@@ -131,8 +129,10 @@ QVariant LibraryModel::number(const Run& run, int column) const {
   switch (column) {
     case Tick:
       return run.slot < 0 ? INT_MAX : run.slot;
-    case Loss:
-      return loss_of(run).value;
+    case TestLoss:
+      return run.testLoss();
+    case TrainingLoss:
+      return training_loss_of(run).value;
     case Accuracy:
       return 100 * run.testAccuracy();
     case StepTime:
@@ -165,12 +165,14 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
     case Qt::CheckStateRole:
       return index.column() == Tick ? QVariant(run->slot >= 0 ? Qt::Checked : Qt::Unchecked) : QVariant();
     case Qt::TextAlignmentRole:
-      return index.column() >= Loss && index.column() <= Calls ? int(Qt::AlignRight | Qt::AlignVCenter)
+      return index.column() >= TestLoss && index.column() <= Calls ? int(Qt::AlignRight | Qt::AlignVCenter)
                                                                : int(Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::ToolTipRole:
       if (index.column() == Status && run->summary) return QString::fromStdString(run->summary->message);
       if (index.column() == StepTime) return step_time_tip(run->step_time.p5_us, run->step_time.p95_us);
-      return run->note.isEmpty() ? text(*run, index.column()) : run->note;
+      if (index.column() == Tick) return run->slot >= 0 ? tr("Compared. Click to leave it out.") : tr("Click to compare this run.");
+      if (index.column() == TrainingLoss) return QString::fromStdString(long_name(training_loss_of(*run)));
+      return index.column() == Name && !run->note.isEmpty() ? run->title + '\n' + run->note : text(*run, index.column());
     default:
       return {};
   }
@@ -178,17 +180,18 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
 
 QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole)
-    return int((section >= Loss && section <= Calls ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
-  if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Loss)
-    return tr("Of the last test; of a run without a test, of its training");
+    return int((section >= TestLoss && section <= Calls ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+  if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == TestLoss) return tr("From the last test. A run without a test has none.");
+  if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == TrainingLoss) return tr("Mean of the last training steps.");
+  if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Changes) return tr("What differs from the preset.");
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == StepTime)
     return step_time_tip(NAN, NAN);
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Calls)
     return tr("Calls of cudaMalloc, cudaFree and similar per step");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
-                           tr("Loss"), tr("Test accuracy, %"), tr("Step time"), tr("Peak memory"), tr("Allocator calls"),
-                           tr("Tags"), tr("Device"),  tr("Date")};
+  const QString names[] = {tr("Compare"),   tr("Name"),          tr("Preset"),           tr("Changed choices"), tr("Status"),
+                           tr("Test loss"), tr("Training loss"), tr("Test accuracy, %"), tr("Step time"),       tr("Peak memory"),
+                           tr("Allocator calls"), tr("Tags"), tr("Device"),  tr("Date")};
   return names[section];
 }
 

@@ -16,10 +16,12 @@ class LibraryTable : public QTableView {
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
+  void showEvent(QShowEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
 
  private:
   void fitColumns();
+  bool saysSomething(int column) const;  // false: no run has a value there
   void columnMenu(const QPoint& at);  // chooses the visible columns
 
   bool columns_chosen_ = false;

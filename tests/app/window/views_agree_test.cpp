@@ -237,7 +237,7 @@ void look_at_library(MainWindow& window, const Run& run, const QString& when, Sa
     said.add(kTime, when + " library", text(LibraryModel::StepTime).section(' ', 0, 0),
              text(LibraryModel::StepTime).section(' ', 1));
     add_spread(model.index(row, LibraryModel::StepTime).data(Qt::ToolTipRole).toString(), when + " library", said);
-    said.add(kTestLoss, when + " library", text(LibraryModel::Loss));
+    said.add(kTestLoss, when + " library", text(LibraryModel::TestLoss));
     said.add(kAccuracy, when + " library", text(LibraryModel::Accuracy), "%");
     said.add(kMemory, when + " library", text(LibraryModel::Peak).section(' ', 0, 0), text(LibraryModel::Peak).section(' ', 1));
     said.add(kCalls, when + " library", text(LibraryModel::Calls));

@@ -82,6 +82,7 @@ class LibraryTest : public QObject {
   void twoHundredRunsOpenInUnderASecond();
   void recordedRunsHaveAStepTimeBeforeTheyAreOpened();
   void namesTagsAndNotesAreKept();
+  void aColumnHasOneMeaning();
   void whatIsDeletedComesBack();
   void aRunKeepsItsLetterForLife();
   void moreRunsThanLettersKeepTheirOwn();
@@ -468,11 +469,11 @@ void LibraryTest::theTableFindsFiltersAndSorts() {
   QCOMPARE(filter->rowCount(), 1);
   filter->setTag({});
   for (const auto order : {Qt::AscendingOrder, Qt::DescendingOrder}) {
-    tab.table()->sortByColumn(LibraryModel::Loss, order);
+    tab.table()->sortByColumn(LibraryModel::TestLoss, order);
     double before = order == Qt::AscendingOrder ? -1e9 : 1e9;
     bool unknown = false;
     for (int row = 0; row < filter->rowCount(); ++row) {
-      const double loss = filter->index(row, LibraryModel::Loss).data(LibraryModel::SortRole).toDouble();
+      const double loss = filter->index(row, LibraryModel::TestLoss).data(LibraryModel::SortRole).toDouble();
       if (std::isnan(loss)) {
         unknown = true;
         continue;
@@ -490,6 +491,35 @@ void LibraryTest::theTableFindsFiltersAndSorts() {
   QCOMPARE(library.runs().size(), count - 1);
   tab.undo();
   QCOMPARE(library.runs().size(), count);
+}
+
+// A test loss never stands in the column of training losses, a note hides no text, and an empty column takes no space.
+void LibraryTest::aColumnHasOneMeaning() {
+  make(2);
+  RunLibrary library(folder_.path());
+  library.refresh();
+  LibraryJobs jobs(library);
+  LibraryTab tab(&library, &jobs);
+  tab.resize(1800, 600);
+  tab.show();
+  Run* untested = library.byPath(at("run-000.wsrun"));
+  library.setNote(untested, "a note");
+  library.setTicked(untested, true);
+  QTRY_VERIFY(untested->loaded);
+  const auto cell = [&](int column, int role = Qt::DisplayRole) {
+    for (int row = 0; row < tab.filter()->rowCount(); ++row)
+      if (const QModelIndex at = tab.filter()->index(row, column); tab.filter()->run(at) == untested) return at.data(role).toString();
+    return QString();
+  };
+  QCOMPARE(cell(LibraryModel::TestLoss), QString::fromUtf8("–"));
+  QVERIFY2(cell(LibraryModel::TrainingLoss).toDouble() > 0, qPrintable(cell(LibraryModel::TrainingLoss)));
+  QVERIFY(!cell(LibraryModel::Changes).isEmpty());
+  QCOMPARE(cell(LibraryModel::Changes, Qt::ToolTipRole), cell(LibraryModel::Changes));
+  QVERIFY(cell(LibraryModel::Name, Qt::ToolTipRole).contains("a note"));
+  QVERIFY(tab.table()->isColumnHidden(LibraryModel::Tags) && !tab.table()->isColumnHidden(LibraryModel::TestLoss));
+  library.setTags(untested, {"paper"});
+  tab.resize(1801, 600);
+  QTRY_VERIFY(!tab.table()->isColumnHidden(LibraryModel::Tags));
 }
 
 void LibraryTest::damagedFilesAreSaidOnce() {

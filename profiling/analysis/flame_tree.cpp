@@ -103,6 +103,41 @@ bool is_own_path(const std::string& path) {
   return !file.ends_with(".so") && file.find(".so.") == std::string_view::npos && !is_interpreter(file);
 }
 
+namespace {
+
+bool is_library(const CodeFrame& frame) { return !frame.path.empty() && !is_own_path(frame.path); }
+
+// All functions of a module have one place: the folder of a package, else the library.
+CodeFrame module_frame(const CodeFrame& frame) {
+  const std::string module = module_of_path(frame.path);
+  const size_t at = frame.path.rfind('/' + module + '/');
+  CodeFrame whole;
+  whole.function = module;
+  whole.path = module == kPythonModule ? module : at == std::string::npos ? frame.path : frame.path.substr(0, at + 1 + module.size());
+  return whole;
+}
+
+FrameStack folded(const FrameStack& stack) {
+  FrameStack own;
+  const CodeFrame* called = nullptr;  // the outermost library function since the last own one
+  for (const CodeFrame& frame : stack) {
+    if (!is_library(frame)) own.push_back(frame), called = nullptr;
+    else if (!called) called = &frame;
+  }
+  if (called) own.push_back(module_frame(*called));
+  return own;
+}
+
+}  // namespace
+
+HostStacks folded_libraries(const HostStacks& stacks) {
+  const auto has_own = [](const auto& one) { return std::ranges::any_of(one.first, [](const CodeFrame& frame) { return is_own_path(frame.path); }); };
+  if (std::ranges::none_of(stacks, has_own)) return stacks;
+  HostStacks all;
+  for (const auto& [stack, ns] : stacks) all[folded(stack)] += ns;
+  return all;
+}
+
 std::string module_of_path(const std::string& path) {
   for (const std::string_view installed : {"site-packages/", "dist-packages/"})
     if (const size_t at = path.find(installed); at != std::string::npos) {

@@ -48,7 +48,10 @@ FlamePanel::FlamePanel(Focus* focus, QWidget* parent) : QWidget(parent), focus_(
   soon_.setSingleShot(true);
   connect(&soon_, &QTimer::timeout, this, &FlamePanel::refresh);
   connect(focus, &Focus::changed, this, &FlamePanel::refreshSoon);
-  connect(search_, &QLineEdit::textChanged, view_, &FlameView::setSearch);
+  connect(search_, &QLineEdit::textChanged, this, [this](const QString& words) {
+    refresh();  // unfolds what is searched
+    view_->setSearch(words);
+  });
   connect(view_, &FlameView::searched, this, &FlamePanel::showMatches);
   refresh();
 }
@@ -73,7 +76,12 @@ void FlamePanel::build() {
   out->setProperty("small", true);
   out->setToolTip(tr("As collapsed stacks or for speedscope.app"));
   connect(out, &QPushButton::clicked, this, &FlamePanel::askForFile);
-  for (QWidget* option : std::initializer_list<QWidget*>{matches_, search_, mode_, out}) pane_->addOption(option);
+  libraries_ = new QPushButton(tr("Libraries"), pane_);
+  libraries_->setProperty("small", true);
+  libraries_->setCheckable(true);
+  libraries_->setToolTip(tr("Show each function of packages, libraries and the interpreter. Otherwise your functions stand alone, and a search finds both."));
+  connect(libraries_, &QPushButton::toggled, this, &FlamePanel::refresh);
+  for (QWidget* option : std::initializer_list<QWidget*>{matches_, search_, libraries_, mode_, out}) pane_->addOption(option);
   auto* scroll = new QScrollArea(pane_);
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setWidgetResizable(true);
@@ -169,7 +177,10 @@ void FlamePanel::refresh() {
   has_waits_ = stacks.waiting > 0;
   mode_->setVisible(has_waits_ || std::ranges::count_if(kTimes, [this](FlameTime one) { return offers(one); }) > 1);
   mode_->setText(timeText(shown));
-  prof::FlameTree tree = prof::flame_tree(stacks.stacks);
+  const prof::HostStacks folded = prof::folded_libraries(stacks.stacks);
+  libraries_->setVisible(folded != stacks.stacks);
+  const bool whole = libraries_->isChecked() || !search_->text().trimmed().isEmpty();
+  prof::FlameTree tree = prof::flame_tree(whole ? stacks.stacks : folded);
   const QString scope = run_ ? tr("in %1").arg(QString::fromStdString(counted().text)) : QString();
   const QString amount = tree.empty() ? QString() : step_time_text(tree[0].ns * 1e-3);
   const size_t threads = tree.empty() ? 0 : tree[0].inside.size();  // their times are summed up
@@ -178,20 +189,21 @@ void FlamePanel::refresh() {
   else note_ = threads > 1 ? tr("%1 of %2 threads together, sampled %3").arg(amount, QString::number(threads), scope) : tr("%1 sampled %2").arg(amount, scope);
   if (has_waits_)
     note_ += (show_waits_ ? tr(" · with %1") : tr(" · hidden: %1")).arg(QString::fromStdString(prof::waiting_text(stacks)));
-  const QString beside = note_.isEmpty() ? QString() : " · " + note_;
-  pane_->setTitle(tr("Flame graph"), run_ ? run_->title + beside : tr("No run is chosen"), note_);
+  pane_->setTitle(tr("Flame graph"), run_ ? run_->title : tr("No run is chosen"));
   view_->setEmptyText(emptyText());
   const QString root = shown != FlameTime::Launched ? tr("all threads") : prof::used_gpu(run_->trace) ? tr("all kernels") : tr("all ops");
   view_->setRootText(root);
-  tree.empty() ? body_->showReason(emptyText()) : body_->showResult(tr("%1 of %2").arg(largest_function(tree), ofWhat()), {});
+  const QString width = (shown == FlameTime::Launched ? tr("Width of a block: %1") : tr("Width of a block: wall time, %1")).arg(note_);
+  tree.empty() ? body_->showReason(emptyText()) : body_->showResult(tr("%1 of %2").arg(largest_function(tree), ofWhat(threads)), width);
   view_->setTree(std::move(tree));
 }
 
 QString FlamePanel::headline() const { return body_->headline(); }
 
-QString FlamePanel::ofWhat() const {
+QString FlamePanel::ofWhat(size_t threads) const {
   if (time() == FlameTime::Launched) return run_ && prof::used_gpu(run_->trace) ? tr("the kernel time") : tr("the op time");
-  return time() == FlameTime::WhileGpuWaited ? tr("the host's time while the GPU waited") : tr("the host's time");
+  const QString whose = threads > 1 ? tr("the time of %1 threads together").arg(threads) : tr("the host's time");
+  return time() == FlameTime::WhileGpuWaited ? tr("%1 while the GPU waited").arg(whose) : whose;
 }
 
 void FlamePanel::showMatches() {

@@ -32,6 +32,7 @@ class FlamePanel : public QWidget {
   void showWaits(bool shown);
   FlameView* view() const { return view_; }
   QPushButton* choice() const { return mode_; }
+  QPushButton* libraries() const { return libraries_; }  // pressed: their functions are shown one by one
   QString note() const { return note_; }
   QString headline() const;  // which function takes most
   void exportTo(const QString& path);  // .collapsed or .speedscope.json; throws Failure
@@ -56,7 +57,7 @@ class FlamePanel : public QWidget {
   bool offers(FlameTime time) const;
   QString timeText(FlameTime time) const;
   QString emptyText() const;
-  QString ofWhat() const;  // "the host's time"
+  QString ofWhat(size_t threads) const;  // "the host's time"
   void fillMenu(QMenu& menu);
 
   Focus* focus_;
@@ -66,7 +67,7 @@ class FlamePanel : public QWidget {
   FlameView* view_;
   QLineEdit* search_;
   QLabel* matches_;
-  QPushButton* mode_;
+  QPushButton *mode_, *libraries_;
   QTimer soon_;
   QString note_;
   std::optional<FlameTime> chosen_;

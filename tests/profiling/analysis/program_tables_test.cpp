@@ -382,6 +382,33 @@ TEST_F(ProgramTables, AFlameTreeHasTheTimeOfWhatIsCalled) {
   EXPECT_EQ(static_cast<int64_t>(tree[0].ns), all);
 }
 
+// Own functions stand in own functions. What the innermost one calls is one frame by package or library.
+TEST_F(ProgramTables, LibrariesFoldToOneFrame) {
+  const char* torch = "/usr/lib/python3/dist-packages/torch/nn/modules";
+  const std::string call = "_call_impl (" + std::string(torch) + "/module.py:1501)";
+  sample(0, 100, "conv2d (" + std::string(torch) + "/conv.py:9) < " + call + " < forward (net.py:3) < " + call + " < main (train.py:9)");
+  sample(100, 130, call + " < forward (net.py:4) < " + call + " < main (train.py:9)");
+  sample(130, 140, "wait (/usr/lib/python3.10/threading.py:320) < main (train.py:9)");
+  const HostStacks stacks = host_stacks(trace), folded = folded_libraries(stacks);
+  const FlameTree tree = flame_tree(folded);
+  ASSERT_EQ(tree.size(), 6u) << "root, thread, main, forward, torch, python";
+  const FlameNode& main = tree[tree[tree[0].inside[0]].inside[0]];
+  ASSERT_EQ(main.inside.size(), 2u);
+  const FlameNode &forward = tree[main.inside[0]], &python = tree[main.inside[1]];
+  EXPECT_EQ(forward.function, "forward");
+  EXPECT_EQ(forward.ns, 130);
+  ASSERT_EQ(forward.inside.size(), 1u);
+  EXPECT_EQ(tree[forward.inside[0]].function, "torch");
+  EXPECT_EQ(tree[forward.inside[0]].alone, 130);
+  EXPECT_EQ(python.function, kPythonModule);
+  for (const FlameNode* library : {&tree[forward.inside[0]], &python}) EXPECT_FALSE(is_own_path(library->path)) << library->path;
+  EXPECT_EQ(tree[0].ns, flame_tree(stacks)[0].ns) << "no time is lost";
+  EXPECT_EQ(folded_libraries(folded), folded);
+  trace = {};
+  sample(0, 100, "wait (/usr/lib/python3.10/threading.py:320) < run (/usr/lib/python3.10/threading.py:9)");
+  EXPECT_EQ(folded_libraries(host_stacks(trace)), host_stacks(trace)) << "nothing would be left";
+}
+
 TEST_F(ProgramTables, NativeFramesStandInsideTheLineThatCalledThem) {
   sample(0, 100, "at::mm (libtorch_cpu.so.2) < hot (train.py:3) < main (train.py:9)");
   const FlameTree tree = flame_tree(host_stacks(trace));

@@ -61,6 +61,7 @@ class FlameTest : public QObject {
   void theLegendNamesTheColours();
   void framesSayTheirShare();
   void theInterpreterIsQuiet();
+  void librariesFoldUntilTheyAreWanted();
 };
 
 void FlameTest::threadsThatWaitAreNotShownButCounted() {
@@ -80,6 +81,8 @@ void FlameTest::threadsThatWaitAreNotShownButCounted() {
   QCOMPARE(menu->actions().last()->text(), QString("Waiting threads"));
   menu->actions().last()->trigger();
   QCOMPARE(shown.panel.view()->tree().at(0).ns, 8000.0);
+  QCOMPARE(shown.panel.headline(), QString("hot takes 38 % of the time of 2 threads together"));
+  shown.panel.libraries()->setChecked(true);
   QVERIFY(shown.node("wait") != 0);
   QVERIFY2(shown.panel.note().endsWith(" · with 1 waiting thread, 3.5 µs"), qPrintable(shown.panel.note()));
 }
@@ -96,6 +99,7 @@ void FlameTest::functionsAreAsWideAsTheirTime() {
 void FlameTest::theLegendNamesTheColours() {
   ShownFlames shown;
   sample(shown.run.trace, 4000, 5000, "? (/usr/lib/libtorch_cpu.so) < main (train.py:9)");
+  shown.panel.libraries()->setChecked(true);
   shown.panel.setRun(&shown.run);
   const auto legend = shown.panel.view()->legend();
   QCOMPARE(legend.size(), size_t(2));
@@ -120,11 +124,33 @@ void FlameTest::framesSayTheirShare() {
 void FlameTest::theInterpreterIsQuiet() {
   ShownFlames shown;
   sample(shown.run.trace, 4000, 6000, "_start (/usr/bin/python3.12)");
+  shown.panel.libraries()->setChecked(true);
   shown.panel.setRun(&shown.run);
   const FlameView* view = shown.panel.view();
   QVERIFY(shown.node("_start") != 0);
   QCOMPARE(view->colourOf(shown.node("_start")), view->colourOf(0));
   QVERIFY(view->colourOf(shown.node("hot")) != view->colourOf(0));
+}
+
+void FlameTest::librariesFoldUntilTheyAreWanted() {
+  ShownFlames shown;
+  QVERIFY2(shown.panel.libraries()->isHidden(), "there are none");
+  sample(shown.run.trace, 4000, 6000, "forward (net.py:3) < _call_impl (/usr/lib/python3/dist-packages/torch/nn/modules/module.py:1501) < main (train.py:9)");
+  sample(shown.run.trace, 6000, 7000, "conv2d (/usr/lib/python3/dist-packages/torch/nn/modules/conv.py:9) < forward (net.py:3) < _call_impl (/usr/lib/python3/dist-packages/torch/nn/modules/module.py:1501) < main (train.py:9)");
+  shown.panel.setRun(&shown.run);
+  QVERIFY(!shown.panel.libraries()->isHidden());
+  const auto& tree = shown.panel.view()->tree();
+  QCOMPARE(shown.node("_call_impl"), 0u);
+  QCOMPARE(tree[tree[shown.node("forward")].parent].function, std::string("main"));
+  QCOMPARE(tree[tree[shown.node("torch")].parent].function, std::string("forward"));
+  auto* search = shown.panel.findChild<QLineEdit*>();
+  search->setText("conv2d");
+  QVERIFY2(shown.panel.view()->matched() > 0.1, "a search finds folded functions");
+  search->clear();
+  QCOMPARE(shown.node("conv2d"), 0u);
+  shown.panel.libraries()->click();
+  QVERIFY(shown.node("_call_impl") != 0 && shown.node("conv2d") != 0 && shown.node("torch") == 0);
+  QCOMPARE(tree.at(0).ns, 7000.0);
 }
 
 void FlameTest::aClickZoomsAndEscapeGoesBack() {

@@ -76,11 +76,30 @@ constexpr std::array<std::pair<std::string_view, Meaning>, 57> kHints{{
     {"fill", Meaning::Pointwise},
 }};
 
-}  // namespace
+// More exact than Meaning::Reduction. The names are words of kHints, too.
+constexpr std::pair<std::string_view, std::string_view> kReductions[] = {
+    {"batch_norm", "batch norm"}, {"batchnorm", "batch norm"}, {"bn_fw", "batch norm"},      {"bn_bw", "batch norm"},
+    {"layer_norm", "layer norm"}, {"layernorm", "layer norm"}, {"gammabeta", "layer norm"},  {"group_norm", "group norm"},
+    {"groupnorm", "group norm"},  {"rms_norm", "RMS norm"},    {"rmsnorm", "RMS norm"},      {"pool", "pooling"}};
 
-Meaning meaning_of_kernel(std::string_view name) {
+std::string searchable(std::string_view name) {
   std::string lower(name);
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return c == ' ' ? '_' : static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+}  // namespace
+
+std::string_view kind_of_reduction(std::string_view name) {
+  if (meaning_of_kernel(name) != Meaning::Reduction) return {};
+  const std::string lower = searchable(name);
+  for (const auto& [word, kind] : kReductions)
+    if (lower.find(word) != std::string::npos) return kind;
+  return {};
+}
+
+Meaning meaning_of_kernel(std::string_view name) {
+  const std::string lower = searchable(name);
   for (const auto& [word, meaning] : kHints) {
     if (lower.find(word) != std::string::npos) return meaning;
   }

@@ -26,6 +26,7 @@
 #include "app/workspace/marked_steps.h"
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/kernel_names.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
@@ -145,7 +146,7 @@ Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
     if (rows[i].kind != prof::SpanKind::GraphRun) {
       const bool shortens = kernels && rows[i].kind == prof::SpanKind::Kernel;
       table.rows[i].cells[0].text = shortens ? prof::short_kernel_name(rows[i].key) : rows[i].key;
-      table.rows[i].cells[0].tip = rows[i].key;
+      table.rows[i].cells[0].tip = rows[i].key + (rows[i].meaning == prof::Meaning::Reduction ? "\n" + kind_text(rows[i]).toStdString() : "");
     }
   if (by == prof::GroupBy::Name) make_distinct(table, rows);
   return table;
@@ -156,14 +157,20 @@ bool holds(const prof::Track& track, prof::SpanKind kind) {
   return kind == prof::SpanKind::Phase ? track.kind == prof::TrackKind::Ranges : is_work(track);
 }
 
-// "Reduction takes 41 % of the kernel time; most: bn_bw_1C11_kernel_new, 11 %". Empty if rows lie inside others.
+// "batch norm", "matrix product".
+QString kind_text(const prof::KernelRow& row) {
+  const std::string_view kind = prof::kind_of_reduction(row.key);
+  return kind.empty() || row.meaning != prof::Meaning::Reduction ? ws::app::meaning_name(row.meaning) : QString::fromUtf8(kind.data(), static_cast<qsizetype>(kind.size()));
+}
+
+// "Batch norm takes 41 % of the kernel time; most: bn_bw_1C11_kernel_new, 11 %". Empty if rows lie inside others.
 QString largest_part(const std::vector<prof::KernelRow>& rows, const Table& table) {
   if (rows.empty() || rows.front().kind == prof::SpanKind::Phase) return {};
-  std::map<prof::Meaning, double> kinds;
-  for (const prof::KernelRow& row : rows) kinds[row.meaning] += row.share;
+  std::map<QString, double> kinds;
+  for (const prof::KernelRow& row : rows) kinds[kind_text(row)] += row.share;
   const auto kind = std::ranges::max_element(kinds, {}, [](const auto& one) { return one.second; });
   const auto row = std::ranges::max_element(rows, {}, &prof::KernelRow::share);
-  const QString name = ws::app::meaning_name(kind->first), of = row->kind == prof::SpanKind::Op ? QObject::tr("the op time") : QObject::tr("the kernel time");
+  const QString name = kind->first, of = row->kind == prof::SpanKind::Op ? QObject::tr("the op time") : QObject::tr("the kernel time");
   return QObject::tr("%1 takes %2 % of %3; most: %4, %5 %")
       .arg(name.left(1).toUpper() + name.mid(1), fixed_text(100 * kind->second, 0), of,
            QString::fromStdString(table.rows[static_cast<size_t>(row - rows.begin())].cells[0].text), fixed_text(100 * row->share, 0));

@@ -211,6 +211,16 @@ TEST(KernelNames, ConvolutionsNormsAndPoolsHaveAMeaning) {
     EXPECT_EQ(meaning_of_kernel(name), Meaning::Matrix) << name;
 }
 
+TEST(KernelNames, ReductionsHaveTheirOwnName) {
+  for (const char* name : {"void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>", "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 32, true, 1>",
+                           "void at::native::batch_norm_collect_statistics_channels_last_kernel<at::native::InvStd, float>", "batch norm grad"})
+    EXPECT_EQ(kind_of_reduction(name), "batch norm") << name;
+  EXPECT_EQ(kind_of_reduction("void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>"), "layer norm");
+  EXPECT_EQ(kind_of_reduction("void at::native::(anonymous namespace)::max_pool_forward_nchw<float, int>"), "pooling");
+  EXPECT_EQ(kind_of_reduction("reduce_kernel<512, 1>"), "") << "it has no more exact name";
+  EXPECT_EQ(kind_of_reduction("sm80_xmma_gemm_with_batchnorm_epilogue"), "") << "a matrix product";
+}
+
 // What the GPU computed is not known then. It was not idle.
 TEST(Breakdown, CollectivesAloneLeaveTheRestUnrecorded) {
   Made made;

@@ -55,6 +55,7 @@ class KernelsTest : public QObject {
   void statisticsAndOccupancyAreColumns();
   void graphsHaveRows();
   void namesKeepWhatDiffers();
+  void normsAreCalledByTheirName();
   void theSourceOfASampledKernelIsShownWithItsSamples();
   void linesAndInstructionsAreLinked();
   void theSourceOfAKernelIsShownWithTheTimeOfItsLines();
@@ -429,6 +430,22 @@ void KernelsTest::namesKeepWhatDiffers() {
   }
   QCOMPARE(shown, QStringList({"gemm · 64", "gemm · 128"}));
   QCOMPARE(tips, QStringList({QString::fromStdString(names[0]), QString::fromStdString(names[1])}));
+}
+
+void KernelsTest::normsAreCalledByTheirName() {
+  Run run;
+  run.slot = 0, run.summary = Summary{};
+  for (const auto& [name, ns] : {std::pair{"void cudnn::bn_bw_1C11_kernel_new<float>", 700u}, {"reduce_kernel<512, 1>", 300u}}) {
+    prof::Span span{.start = static_cast<prof::TimeNs>(ns), .duration = ns, .kind = static_cast<uint64_t>(prof::SpanKind::Kernel)};
+    span.name = run.trace.intern(name), span.meaning = static_cast<uint8_t>(prof::Meaning::Reduction);
+    run.trace.append(run.trace.track(prof::TrackKind::Stream, "stream 7", "GPU 0"), span);
+  }
+  Focus focus;
+  KernelsPanel panel(&focus);
+  panel.setRun(&run);
+  panel.refresh();
+  QVERIFY2(panel.headline().startsWith("Batch norm takes 70 % of the kernel time"), qPrintable(panel.headline()));
+  QVERIFY(panel.model()->index(0, KernelsPanel::Name).data(Qt::ToolTipRole).toString().endsWith("\nbatch norm"));
 }
 
 WARPSIGHT_QTEST(KernelsTest)

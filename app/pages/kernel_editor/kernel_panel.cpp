@@ -492,33 +492,38 @@ void KernelPanel::takeInstructions() {
   instructions_->setRows(texts_.empty() ? std::vector<prof::StallRow>() : prof::rows_of(texts_.front(), entry_), missing);
 }
 
-// "32 blocks: at most 32 of 132 multiprocessors have one". Empty if there is one for each, or if that is not known.
-QString KernelPanel::spreadText() const {
-  constexpr int kMostKnown = 192;  // multiprocessors of a GPU
+// Of the GPU of the run or of this machine. 0: not known.
+int KernelPanel::multiprocessors() const {
   const prof::Card card = run_ && run_->reader ? prof::card_of(run_->reader->summary()) : prof::Card();
   const bool same = card.major * 10 + card.minor == compute();
-  const int all = same ? card.multiprocessors : cuda_ ? device_info().multiprocessors : 0;
+  return same ? card.multiprocessors : cuda_ ? device_info().multiprocessors : 0;
+}
+
+// "100 of 132 multiprocessors get no block". Empty if each gets one.
+QString KernelPanel::spreadText() const {
+  constexpr int kMostKnown = 192;  // multiprocessors of a GPU
+  const int all = multiprocessors();
   const auto blocks = static_cast<int64_t>(facts_->blocks);
   if (blocks >= (all > 0 ? all : kMostKnown)) return {};
-  return all > 0 ? tr("%1 blocks: at most %1 of %2 multiprocessors have one").arg(blocks).arg(all)
+  return all > 0 ? tr("%1 of %2 multiprocessors get no block").arg(all - blocks).arg(all)
                  : tr("%1 blocks: at most %1 multiprocessors have one").arg(blocks);
 }
 
 void KernelPanel::showFacts() {
   const auto occupancy = facts_ && facts_->has_kernel ? own::occupancy_of(*facts_, compute()) : std::nullopt;
-  occupancy_->setOccupancy(occupancy);
+  const QString spread = occupancy ? spreadText() : QString();
+  occupancy_->setOccupancy(occupancy, occupancy ? static_cast<int64_t>(facts_->blocks) : 0, multiprocessors());
   const auto fit = [](const own::Occupancy& o) {
     const QString warps = tr("at most %1 of %2 warps of a multiprocessor").arg(o.warps).arg(o.most_warps);
     return o.warps == o.most_warps ? warps : tr("%1, limit: %2").arg(warps, text(o.limit()));
   };
-  occupancy_pane_->setTitle(tr("Theoretical occupancy"), occupancy ? fit(*occupancy) : tr("warps that a multiprocessor holds, after a build"),
-                           occupancy ? tr("at most %1 of %2 warps").arg(occupancy->warps).arg(occupancy->most_warps) : QString());
+  if (!occupancy) occupancy_pane_->setTitle(tr("Theoretical occupancy"), tr("warps that a multiprocessor holds, after a build"));
+  else if (!spread.isEmpty()) occupancy_pane_->setTitle(tr("Theoretical occupancy"), spread);
+  else occupancy_pane_->setTitle(tr("Theoretical occupancy"), fit(*occupancy), tr("at most %1 of %2 warps").arg(occupancy->warps).arg(occupancy->most_warps));
   if (!facts_) return facts_text_->clear();
   if (!facts_->has_kernel) return facts_text_->setText(tr("The source has no kernel named %1.").arg(QString::fromUtf8(own::kEntry)));
   QStringList lines{tr("%1 blocks × %2 threads · %3 instructions").arg(facts_->blocks).arg(facts_->threads).arg(facts_->instructions),
                     tr("%1 registers per thread · %2 of shared memory per block").arg(facts_->registers).arg(bytes_text(facts_->shared_bytes + facts_->dynamic_bytes))};
-  lines << spreadText();
-  lines.removeAll(QString());
   if (facts_->local_bytes > 0) lines << tr("%1 bytes of each thread are in local memory").arg(facts_->local_bytes);
   if (occupancy)
     facts_text_->setToolTip(tr("Blocks that a multiprocessor holds: %1 by registers, %2 by shared memory, %3 by threads.")

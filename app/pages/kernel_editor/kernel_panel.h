@@ -88,6 +88,7 @@ class KernelPanel : public QWidget {
   void fileChanged();
   void takeBuild(const own::KernelBuild& build, double seconds);
   void showFacts();
+  int multiprocessors() const;
   QString spreadText() const;
   void takeResult(const ShapeResult& result);
   void takeEnd(const std::optional<ExerciseResult>& exercise, size_t shapes);

@@ -15,11 +15,13 @@
 #include "app/pages/kernel_editor/code_editor.h"
 #include "app/pages/kernel_editor/exercise_strip.h"
 #include "app/pages/kernel_editor/kernel_panel.h"
+#include "app/pages/kernel_editor/occupancy_view.h"
 #include "app/pages/kernel_editor/stall_margin.h"
 #include "app/pages/kernel_editor/step_change.h"
 #include "app/pages/plan/plan_panel.h"
 #include "app/widgets/instruction_view.h"
 #include "app/widgets/stall_bar.h"
+#include "app/widgets/theme.h"
 #include "engine/devices/own_kernels.h"
 #include "engine/own_kernels/kernel_contract.h"
 #include "tests/app/support/filled_window.h"
@@ -91,6 +93,7 @@ class KernelEditorTest : public QObject, FilledWindow {
   void withoutAGpuItReportsIt();
   void theStepBeforeAndAfterIsShown();
   void planHasAButtonForTheOp();
+  void fewBlocksLeaveMultiprocessorsIdle();
 };
 
 void KernelEditorTest::aFirstVersionIsWrittenForTheOp() {
@@ -404,6 +407,29 @@ void KernelEditorTest::planHasAButtonForTheOp() {
   QVERIFY(page->isVisible());
   QCOMPARE(page->opBox()->currentText(), QString("db1"));
   qunsetenv("WARPSIGHT_KERNELS");
+}
+
+// All warps fit into a multiprocessor, but most multiprocessors get no block: no full bar alone.
+void KernelEditorTest::fewBlocksLeaveMultiprocessorsIdle() {
+  own::Occupancy all_fit;
+  all_fit.warps = all_fit.most_warps = 64;
+  OccupancyView view;
+  view.resize(360, 46);
+  view.setOccupancy(all_fit, 32, 132);
+  QCOMPARE(view.bars().size(), size_t(2));
+  QVERIFY(view.bars()[0].used == 32 && view.bars()[0].all == 132 && !view.bars()[0].full() && view.bars()[1].full());
+  const QImage picture = view.grab().toImage();
+  const auto has = [&](const QColor& colour, int from, int to) {
+    for (int y = from; y < to; ++y)
+      for (int x = 0; x < picture.width(); ++x)
+        if (picture.pixelColor(x, y).rgb() == colour.rgb()) return true;
+    return false;
+  };
+  QVERIFY2(has(theme().worse, 5, 15) && !has(theme().worse, 26, 38), "only the bar that is not full warns");
+  view.setOccupancy(all_fit, 500, 132);
+  QVERIFY(view.bars()[0].full());
+  view.setOccupancy(all_fit, 32, 0);
+  QCOMPARE(view.bars().size(), size_t(1));
 }
 
 WARPSIGHT_QTEST(KernelEditorTest)

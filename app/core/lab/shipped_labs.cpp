@@ -40,6 +40,20 @@ nlohmann::json read_lab_file(const std::string& path) {
   return object;
 }
 
+std::optional<lab::LabResult> measured_lab(const ShippedLab& shipped) {
+  const auto file = resources_folder() / "lab" / "measured" / (shipped.name + ".json");
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  try {
+    lab::LabResult result = lab::lab_result_from_json(read_lab_file(file.string()));
+    result.spec = lab::lab_spec_from_json(read_lab_file(shipped.path));
+    for (lab::LabPoint& point : result.points)
+      point.flops = lab::flops_of(result.spec, point.size), point.bytes = lab::bytes_of(result.spec, point.size);
+    return result;
+  } catch (const Failure&) {  // a file that cannot be read is not shown
+    return std::nullopt;
+  }
+}
+
 std::string lab_page(const nlohmann::json& object) {
   const std::string text = text_in(object, "text"), measured = text_in(object, "measured");
   return text + (text.empty() || measured.empty() ? "" : "\n\n") + measured;

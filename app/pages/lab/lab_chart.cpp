@@ -74,7 +74,8 @@ void LabChart::mouseMoveEvent(QMouseEvent* event) {
   if (scene_.curves.empty()) return;
   scene_.ring = pointAt(event->position());
   setCursor(scene_.ring ? Qt::PointingHandCursor : Qt::ArrowCursor);
-  setToolTip(scene_.ring && !scene_.compact ? tr("Click: open the timeline of this point") : QString());
+  const bool opens = scene_.ring && scene_.ring->shown < scene_.shown.size() && !scene_.shown[scene_.ring->shown].path.isEmpty();
+  setToolTip(opens && !scene_.compact ? tr("Click: open the timeline of this point") : QString());
   update();
   emit cursorMoved(scene_.frame(rect()).sizeAt(event->position().x()));
 }

@@ -148,6 +148,16 @@ void LabForm::watchEdits(QWidget& fields) {
 
 bool LabForm::recordsPoints() const { return record_->isChecked(); }
 
+std::optional<ShippedLab> LabForm::shipped() const {
+  if (!operations_->currentItem()) return std::nullopt;
+  const std::string preset = presets_->currentData().toString().toStdString();
+  for (const ShippedLab& one : shipped_labs()) try {
+      if (preset.empty() ? lab::lab_spec_from_json(read_lab_file(one.path)).operation == operation() : one.path == preset) return one;
+    } catch (const Failure&) {  // such a file is chosen by nobody
+    }
+  return std::nullopt;
+}
+
 void LabForm::prepare() {
   if (std::exchange(prepared_, true)) return;
   connect(operations_, &QListWidget::currentRowChanged, this, &LabForm::operationChosen);
@@ -293,7 +303,8 @@ void LabForm::buildMeasure(QVBoxLayout* column) {
   record_->setToolTip(tr("Traces three more calls of each point after measuring. A click opens them."));
   buildLimits();
   section->body()->addWidget(labelled(tr("repeats"), both(repeats_, tr("warm-up"), warm_up_)));
-  section->body()->addWidget(labelled(tr("s a point"), both(seconds_, tr("longest"), longest_)));
+  section->body()->addWidget(labelled(tr("per point"), seconds_));
+  section->body()->addWidget(labelled(tr("per call"), longest_));
   section->body()->addWidget(labelled(tr("clock"), clock_));
   section->body()->addWidget(labelled(tr("inputs"), both(cold_cache_, tr("seed"), seed_)));
   section->body()->addWidget(labelled(tr("timeline"), record_));
@@ -312,8 +323,9 @@ void LabForm::buildLimits() {
     return box;
   };
   const lab::LabSpec usual;
-  seconds_ = number(tr("seconds a point"), 3600, 2, tr("Time limit for repeating one point, in seconds."));
-  longest_ = number(tr("longest call"), 3600, 2, tr("A curve ends when one call takes longer than this many seconds."));
+  seconds_ = number(tr("time per point"), 3600, 2, tr("A point is repeated for at most this time."));
+  longest_ = number(tr("time per call"), 3600, 2, tr("A curve ends when one call takes longer."));
+  for (QDoubleSpinBox* box : {seconds_, longest_}) box->setPrefix(tr("at most ")), box->setSuffix(tr(" s"));
   seed_ = number(tr("seed"), 9e15, 0, tr("Seed of the input values. All variants use the same inputs."));
   seconds_->setValue(usual.seconds_per_point);
   longest_->setValue(usual.longest_call_s);

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "app/core/lab/shipped_labs.h"
 #include "app/pages/lab/lab_scene.h"
 
 class QCheckBox;
@@ -27,6 +28,7 @@ class LabForm : public QWidget {
   void setSpec(const lab::LabSpec& spec);
   std::vector<int64_t> sizes() const;  // throws Failure for a wrong size
   bool recordsPoints() const;
+  std::optional<ShippedLab> shipped() const;  // the chosen preset, else the first of the chosen operation
   void setGpu(bool there, const QString& why_not);  // of the other machine that measures
   void setThisMachine();                            // this machine measures again
   QString whyNoGpu() const;                         // empty if the machine that measures has one

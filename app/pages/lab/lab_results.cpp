@@ -9,9 +9,7 @@
 #include <QTableWidget>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "app/core/lab/shipped_labs.h"
 #include "app/pages/lab/lab_sentences.h"
 #include "app/pages/lab/lab_share.h"
 #include "app/pages/lab/lab_way_style.h"
@@ -56,15 +54,6 @@ LabAxis throughput_axis(const lab::LabResult& result) {
   return result.spec.operation == lab::Operation::MatMul ? LabAxis::Flops : LabAxis::Bytes;
 }
 
-// What the shipped sweeps showed on a GPU: there is something to read without one.
-QStringList measured_elsewhere(lab::Operation operation) {
-  QStringList lines;
-  for (const ShippedLab& shipped : shipped_labs())
-    if (const nlohmann::json object = read_lab_file(shipped.path); object.contains("measured") && object.value("operation", std::string()) == to_string(operation))
-      lines << QString::fromStdString(shipped.title) + ". " + QString::fromStdString(object["measured"].get<std::string>());
-  return lines;
-}
-
 }  // namespace
 
 LabResults::LabResults(QWidget* parent) : QWidget(parent) {
@@ -98,7 +87,7 @@ LabResults::LabResults(QWidget* parent) : QWidget(parent) {
 
 Pane* LabResults::buildTimes() {
   chart_ = new LabChart(LabAxis::Time);
-  chart_->setEmptyText(tr("Press Measure: each variant gets a curve, each size a point."));
+  chart_->setEmptyText(tr("Press Measure: it times each variant at each size. You see one curve per variant, from which size on one is faster than another, and how much of a call is copying."));
   auto* pane = new Pane(tr("Time of one call"), this);
   pane->setTitle(tr("Time of one call"), tr("median · band: P5 to P95"));
   pane->legend()->hide();
@@ -145,7 +134,7 @@ Pane* LabResults::buildCrossovers() {
   pane->setTitle(tr("Crossovers"), tr("from this N on, the second is faster"));
   pane->legend()->hide();
   pane->setBody(crossovers_);
-  to_shares_ = flat_button(tr("Copies"), tr("Copies and compute instead"), this);
+  to_shares_ = flat_button(tr("Copies and compute"), tr("Show copies and compute in this place"), this);
   connect(to_shares_, &QPushButton::clicked, this, [this] { shares_in_front_ = true; fitPanes(); });
   pane->addOption(to_shares_);
   return pane;
@@ -156,7 +145,7 @@ Pane* LabResults::buildShares() {
   auto* pane = new Pane(tr("Copies and compute"), this);
   pane->legend()->hide();
   pane->setBody(shares_);
-  to_crossovers_ = flat_button(tr("Crossovers"), tr("Crossovers instead"), this);
+  to_crossovers_ = flat_button(tr("Crossovers"), tr("Show the crossovers in this place"), this);
   connect(to_crossovers_, &QPushButton::clicked, this, [this] { shares_in_front_ = false; fitPanes(); });
   pane->addOption(to_crossovers_);
   return pane;
@@ -207,15 +196,14 @@ void LabResults::chooseAxis() {
   const bool time = chart_->axis() == LabAxis::Time, flops = throughput_->axis() == LabAxis::Flops;
   if (!time && chart_->axis() != throughput_->axis()) chart_->setAxis(throughput_->axis());
   axis_->setVisible(mayHaveRates());
-  const QString axis = time ? tr("y axis: time") : flops ? tr("y axis: FLOP/s") : tr("y axis: B/s");
-  axis_->setText(axis);
+  axis_->setText(!time ? tr("Show time") : flops ? tr("Show FLOP/s") : tr("Show B/s"));
 }
 
 // If only one fits, a button chooses which one is in front.
 void LabResults::fitPanes() {
-  const bool both = width() >= kBothFrom;
-  crossovers_pane_->setVisible(both || !shares_in_front_);
-  shares_pane_->setVisible(both || shares_in_front_);
+  const bool both = width() >= kBothFrom, any = !shown_.empty();
+  crossovers_pane_->setVisible(any && (both || !shares_in_front_));
+  shares_pane_->setVisible(any && (both || shares_in_front_));
   to_shares_->setVisible(!both);
   to_crossovers_->setVisible(!both);
   crossovers_->setColumnHidden(3, crossovers_->width() < 380);
@@ -229,11 +217,7 @@ void LabResults::setTorchRunning(bool running) {
 void LabResults::setShown(const std::vector<LabShown>& shown, bool running) {
   shown_ = shown, running_ = running;
   refresh();
-}
-
-void LabResults::setOperation(lab::Operation operation) {
-  operation_ = operation;
-  showSentences();
+  fitPanes();
 }
 
 void LabResults::setClock(LabClock clock) {
@@ -260,12 +244,13 @@ void LabResults::refresh() {
   throughput_->setShown(shown_);
   rate_pane_->setVisible(mayHaveRates());
   chooseAxis();
-  if (any)
-    times_pane_->setTitle(
-        operation_title(shown_[0].result.spec),
-        clock_ == LabClock::Events
-            ? tr("GPU events, median · band: P5 to P95 · CPU and pitfall: host clock")
-            : tr("median of up to %1 · band: P5 to P95").arg(shown_[0].result.spec.repeats));
+  if (any) {
+    const QString how = clock_ == LabClock::Events ? tr("GPU events, median · band: P5 to P95 · CPU and pitfall: host clock")
+                                                   : tr("median of up to %1 · band: P5 to P95").arg(shown_[0].result.spec.repeats);
+    const QString whose = shown_[0].shipped.isEmpty() ? QString() : tr("shipped result, %1 · ").arg(lab_machine(shown_[0].result));
+    times_pane_->setTitle(operation_title(shown_[0].result.spec), whose + how);
+  } else
+    times_pane_->setTitle(tr("Time of one call"), {});
   clear_->setVisible(shown_.size() > 1);
   showCrossovers();
   showSentences();
@@ -313,9 +298,11 @@ void LabResults::showCrossovers() {
 void LabResults::showSentences() {
   QStringList lines;
   if (!page_.isEmpty()) lines << page_;
+  const bool shipped = !shown_.empty() && !shown_[0].shipped.isEmpty();
+  if (shipped && page_.isEmpty()) lines << shown_[0].shipped;
   if (!shown_.empty()) lines << lab_findings(shown_[0].result);
-  if (shown_.empty() && !why_no_gpu_.isEmpty())
-    lines << tr("Only CPU variants can be measured here. %1").arg(why_no_gpu_) << measured_elsewhere(operation_);
+  if (shipped) lines << tr("Press Measure to replace this shipped result with the times of your machine.");
+  if ((shipped || shown_.empty()) && !why_no_gpu_.isEmpty()) lines << tr("Only CPU variants can be measured here. %1").arg(why_no_gpu_);
   if (lines.isEmpty())
     lines << tr(
         "Each point is checked against the CPU in float64. Points with errors beyond rounding are not drawn. Dashed "

@@ -22,7 +22,6 @@ class LabResults : public QWidget {
   LabShareView* shares() const { return shares_; }
   void setShown(const std::vector<LabShown>& shown, bool running);  // the first is the sweep itself
   void setClock(LabClock clock);
-  void setOperation(lab::Operation operation);                     // the chosen one
   void setPage(const QString& text);     // text of the chosen sweep
   void setWhyNoGpu(const QString& why);  // empty if there is a GPU
   void setTorchRunning(bool running);
@@ -55,7 +54,6 @@ class LabResults : public QWidget {
   std::vector<LabShown> shown_;
   bool running_ = false, shares_in_front_ = false;
   LabClock clock_ = LabClock::Host;
-  lab::Operation operation_ = lab::Operation::MatMul;
   QString page_, why_no_gpu_;
   LabChart *chart_, *throughput_;
   LabShareView* shares_;

@@ -18,6 +18,7 @@ struct LabShown {
   lab::LabResult result;
   QString name;  // for an overlay: "PyTorch 2.11", "earlier 14:41"
   QString path;  // its run file; empty if there is none
+  QString shipped = {};  // of a result that comes with the program: what it is. It stands there until there is another
 };
 
 // One curve. A pitfall curve is dashed and excluded from comparisons.

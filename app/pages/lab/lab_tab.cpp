@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/lab/recorded_lab.h"
+#include "app/core/lab/shipped_labs.h"
 #include "app/pages/lab/lab_export.h"
 #include "app/widgets/labels.h"
 #include "app/widgets/primary_button.h"
@@ -70,9 +71,12 @@ LabTab::LabTab(QWidget* parent)
   connect(torch_, &LabTorch::ended, this, &LabTab::torchEnded);
   connect(form_, &LabForm::said, this, &LabTab::say);
   connect(form_, &LabForm::clockChosen, results_, &LabResults::setClock);
-  connect(form_, &LabForm::operationSet, results_, &LabResults::setOperation);
-  connect(form_, &LabForm::pageChosen, results_, &LabResults::setPage);
+  connect(form_, &LabForm::pageChosen, this, [this](const QString& text) {
+    results_->setPage(text);
+    showResult();
+  });
   connect(form_, &LabForm::prepared, this, [this] { results_->setWhyNoGpu(form_->whyNoGpu()); });
+  connect(form_, &LabForm::operationSet, this, &LabTab::showResult);
   connect(results_, &LabResults::picked, this, &LabTab::openPoint);
   connect(results_, &LabResults::torchWanted, this, &LabTab::runTorch);
   connect(results_, &LabResults::overlayWanted, this, &LabTab::chooseOverlay);
@@ -104,6 +108,16 @@ void LabTab::setFolder(const QString& folder) {
 }
 
 std::vector<LabShown> LabTab::shown() const {
+  std::vector<LabShown> all = results();
+  const auto shipped = all.empty() ? form_->shipped() : std::nullopt;
+  auto result = shipped ? measured_lab(*shipped) : std::nullopt;
+  if (!result) return all;
+  const QString measured = QString::fromStdString(read_lab_file(shipped->path).value("measured", std::string()));
+  all.push_back({std::move(*result), {}, {}, QString::fromStdString(shipped->title) + ". " + measured});
+  return all;
+}
+
+std::vector<LabShown> LabTab::results() const {
   std::vector<LabShown> all;
   if (job_->running() || !job_->result().points.empty()) all.push_back({job_->result(), {}, job_->path()});
   for (const auto* more : {&ticked_, &opened_, &before_})
@@ -247,7 +261,7 @@ bool LabTab::openResult(const QString& path) {
 // `fallback`: the name of a result without a source. The form has the choices of the sweep that is alone.
 void LabTab::layOver(lab::LabResult result, const QString& fallback) {
   const QString source = QString::fromStdString(result.source);
-  if (shown().empty()) setSpec(result.spec);
+  if (results().empty()) setSpec(result.spec);
   opened_.push_back({std::move(result), source.isEmpty() ? fallback : short_source(source), {}});
   showResult();
 }

@@ -38,7 +38,7 @@ class LabTab : public QWidget {
   LabTorch* torch() const { return torch_; }
   LabChart* chart() const { return results_->chart(); }
   LabShareView* shares() const { return results_->shares(); }
-  std::vector<LabShown> shown() const;           // the sweep itself, then the overlays
+  std::vector<LabShown> shown() const;           // the sweep itself, then the overlays; without any, the shipped result
   bool openResult(const QString& path);          // adds an earlier or a PyTorch sweep as overlay
   void showRuns(const std::vector<Run*>& runs);  // overlays those runs that are sweeps
   void exportTo(const QString& path);            // png, svg, pdf or csv by file name extension
@@ -51,6 +51,7 @@ class LabTab : public QWidget {
   QWidget* buildFooter();
   void jobEnded(const QString& problem);
   void torchEnded(const QString& problem);
+  std::vector<LabShown> results() const;  // without the shipped one
   void showResult();
   void openPoint(const LabPick& pick);
   void chooseOverlay();

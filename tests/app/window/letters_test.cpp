@@ -2,8 +2,6 @@
 // lies on anything else. One window serves all sizes. A second run of this program draws at twice the scale: 2560×1440
 // and 3840×2160 screens. With WARPSIGHT_PICTURES=folder each state leaves a picture there.
 #include <QFile>
-#include <QJsonDocument>
-#include <QJsonObject>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
@@ -86,13 +84,7 @@ void LettersTest::fillEveryPage(MainWindow& window) {
     trace.append(row, span);
   }
   window.workspace()->library()->setTicked(run, true);
-  const QString sweep = home_.path() + "/sweep.json";
-  QFile results(WARPSIGHT_SOURCE_DIR "/tests/bench/results/lab_h200.json"), one(sweep);
-  QVERIFY(results.open(QIODevice::ReadOnly) && one.open(QIODevice::WriteOnly));
-  const auto presets = QJsonDocument::fromJson(results.readAll()).object()["presets"].toObject();
-  one.write(QJsonDocument(presets["matmul-where-the-gpu-wins"].toObject()).toJson());
-  one.close();
-  QVERIFY(window.findChild<LabTab*>()->openResult(sweep));
+  QVERIFY(window.findChild<LabTab*>()->openResult(WARPSIGHT_SOURCE_DIR "/resources/lab/measured/matmul-where-the-gpu-wins.json"));
   own_ = run;
   digits_ = digits(window);
   QVERIFY(digits_ && digits_->summary);

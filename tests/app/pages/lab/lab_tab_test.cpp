@@ -13,6 +13,7 @@
 #include <QSpinBox>
 #include <QStandardPaths>
 #include <QTabBar>
+#include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
@@ -99,6 +100,7 @@ class LabTabTest : public QObject {
   void figuresAndDataAreWritten();
   void sharesSumToTheWhole();
   void aKilledSweepIsFoundAgain();
+  void aShippedResultStandsThereUntilThereIsAnother();
 };
 
 void LabTabTest::initTestCase() {
@@ -470,6 +472,29 @@ void LabTabTest::aKilledSweepIsFoundAgain() {
   LabJob::recover(folder());
   QVERIFY(!QFile::exists(part));
   QCOMPARE(read_lab(whole.toStdString())->points.size(), size_t(8));
+}
+
+void LabTabTest::aShippedResultStandsThereUntilThereIsAnother() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  QVERIFY(!tab.job().running() && tab.job().result().points.empty());
+  QCOMPARE(tab.shown().size(), size_t(1));
+  QCOMPARE(tab.shown()[0].result.device, std::string("NVIDIA H200"));
+  QVERIFY(shows(tab, "Measured on NVIDIA H200") && shows(tab, "Press Measure to replace this shipped result"));
+  QVERIFY(tab.chart()->curves().size() >= 4);
+  auto* presets = tab.findChild<QComboBox*>();
+  for (int i = 1; i < presets->count(); ++i) {
+    presets->setCurrentIndex(i);
+    emit presets->activated(i);
+    QVERIFY2(tab.shown().size() == 1 && !tab.shown()[0].result.points.empty(), qPrintable(presets->currentText()));
+    for (const lab::LabPoint& p : tab.shown()[0].result.points) QVERIFY(p.bytes > 0 && p.flops > 0);
+  }
+  tab.setSpec(small());  // no shipped sweep adds
+  QVERIFY(tab.shown().empty());
+  for (QTableWidget* table : tab.findChildren<QTableWidget*>()) QVERIFY2(!table->isVisible(), "an empty table");
+  sweep(tab, small());
+  QCOMPARE(tab.shown().size(), size_t(1));
+  QVERIFY(tab.shown()[0].shipped.isEmpty() && shows(tab, "8 points"));
 }
 
 WARPSIGHT_QTEST(LabTabTest)

@@ -10,6 +10,7 @@
 #include <QTableView>
 #include <QTreeWidget>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/core/sql/sql_examples.h"
 #include "app/core/sql/sql_text.h"
@@ -70,7 +71,7 @@ QueryPanel::QueryPanel(QWidget* parent) : QWidget(parent) {
   outer->addWidget(rows);
   setQuery(first_query());
   setRuns({});
-  showVerdict(tr("Pick an example or write a query, then press Ask."), false);
+  showVerdict(tr("Click a run: the query is answered about it."), false);
   showPlot();
 }
 
@@ -187,6 +188,22 @@ void QueryPanel::setRuns(const std::vector<Run*>& runs) {
   runs_.assign(runs.begin(), runs.end());
   showRuns();
   showButtons();
+  askFirst();
+}
+
+// Until the user asks, the first query is answered by itself, about the runs that are shown.
+void QueryPanel::askFirst() {
+  const bool live = std::ranges::any_of(runs_, [](const QPointer<Run>& run) { return run && run->live(); });
+  if (asked_ || live || !isVisible() || files().empty() || query() != first_query()) return;
+  if (names() == first_about_) return;
+  first_about_ = names();
+  job_.drop();
+  start();
+}
+
+void QueryPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  askFirst();
 }
 
 void QueryPanel::showRuns() {
@@ -216,7 +233,13 @@ std::vector<std::string> QueryPanel::names() const {
 }
 
 void QueryPanel::ask() {
-  if (running()) return;
+  if (running() && asked_) return;
+  asked_ = true;
+  job_.drop();
+  start();
+}
+
+void QueryPanel::start() {
   const std::vector<std::string> read = files();
   if (read.empty()) return showVerdict(tr("Click a run that has a file: the query reads its file."), true);
   showRuns();  // one may have another name by now

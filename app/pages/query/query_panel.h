@@ -48,6 +48,7 @@ class QueryPanel : public QWidget {
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
+  void showEvent(QShowEvent* event) override;
 
  private:
   // The runs that the last query read. Only the job's thread uses it.
@@ -65,6 +66,8 @@ class QueryPanel : public QWidget {
   QWidget* buildAnswer();
   void fillExamples();
   void fillViews();
+  void askFirst();
+  void start();
   void answered(const Answer& answer, const QString& problem);
   void showVerdict(const QString& sentence, bool problem);
   void showButtons();
@@ -75,6 +78,8 @@ class QueryPanel : public QWidget {
   std::vector<std::string> files() const, names() const;
 
   std::vector<QPointer<Run>> runs_;
+  std::vector<std::string> first_about_;  // the runs that the first query was answered about
+  bool asked_ = false;                    // by the user
   std::shared_ptr<Reader> reader_ = std::make_shared<Reader>();
   QElapsedTimer clock_;
   Pane *query_pane_ = nullptr, *views_pane_ = nullptr;

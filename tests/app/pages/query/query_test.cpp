@@ -5,6 +5,7 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <QTreeWidget>
+#include <set>
 #include <thread>
 
 #include "app/core/sql/run_database.h"
@@ -58,6 +59,7 @@ class QueryTest : public QObject, WindowHome {
   void aPlotHasTheColumnsThatAreChosen();
   void ctrlEnterAsks();
   void asksTheTickedRuns();
+  void theFirstQueryIsAnsweredByItself();
 };
 
 void QueryTest::answersAboutTheTickedRuns() {
@@ -184,6 +186,25 @@ void QueryTest::asksTheTickedRuns() {
   QTRY_VERIFY(!panel->running());
   QVERIFY2(panel->answer().rows.size() == 1, qPrintable(panel->verdict()));
   QCOMPARE(cell_text(panel->answer(), 0, 0), ("A · " + window->workspace()->shownRun()->title).toStdString());
+}
+
+// A page that opens shows an answer about the shown runs. It follows them until the user asks.
+void QueryTest::theFirstQueryIsAnsweredByItself() {
+  Asked asked;
+  const auto about = [&] {
+    std::set<QString> runs;
+    for (size_t row = 0; row < asked.panel.answer().rows.size(); ++row) runs.insert(asked.cell(row, 0));
+    return runs;
+  };
+  QVERIFY2(!asked.panel.running(), "a hidden page reads no file");
+  asked.panel.show();
+  QTRY_COMPARE(about(), (std::set<QString>{"A · mnist-direct", "B · mnist-arena"}));
+  asked.panel.setRuns({asked.arena.get()});
+  QTRY_COMPARE(about(), std::set<QString>{"B · mnist-arena"});
+  asked.answer("select run from runs");
+  asked.panel.setRuns({asked.direct.get()});
+  QVERIFY(!asked.panel.running());
+  QCOMPARE(about(), std::set<QString>{"B · mnist-arena"});
 }
 
 WARPSIGHT_QTEST(QueryTest)

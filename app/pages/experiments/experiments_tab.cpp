@@ -155,6 +155,10 @@ QWidget* ExperimentsTab::buildRight() {
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   column->addWidget(chart_, 1);
+  empty_ = label(body, ui_font(12.5), {.plain = true});
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setMargin(40);
+  column->addWidget(empty_, 1);
   column->addWidget(ending_ = buildEnding(body));
   picture->setBody(body);
   outcome_ = option_button(tr("What is shown"), picture);
@@ -387,8 +391,24 @@ void ExperimentsTab::showResult() {
   QStringList notes{chart_->hasNumbers() ? tr("median of the repeats · line: least to most") : QString(), skipped_text(trials_, cuda())};
   notes.removeAll(QString());
   picture_->setTitle(tr("Result"), notes.join(" · "));
-  numbers_->setVisible(chart_->hasNumbers());  // else it would be the list of the chart once more
+  numbers_->setVisible(chart_->hasNumbers());
+  const bool drawn = chart_->hasNumbers() || running();
+  for (QWidget* part : std::initializer_list<QWidget*>{chart_, outcome_, view_}) part->setVisible(drawn);
+  empty_->setVisible(!drawn);
   showState();
+}
+
+// What one gets, and of which choices.
+QString ExperimentsTab::emptyText() const {
+  constexpr qsizetype kMostNamed = 24;
+  QStringList names;
+  for (const Trial& trial : trials_)
+    if (trial.skipped.empty()) names << QString::fromStdString(trial.label);
+  if (names.isEmpty()) return {};
+  const QString what = tr("Run trains %1 choices, %2 times each. You get the %3 of each choice as a bar with its spread, and all numbers in a table.")
+                           .arg(names.size()).arg(repeats_->value()).arg(info(outcome_of(spec_.look_at)).name.toLower());
+  const QString more = names.size() > kMostNamed ? QStringLiteral(" · …") : QString();
+  return what + QStringLiteral("\n\n") + names.mid(0, kMostNamed).join(QStringLiteral(" · ")) + more;
 }
 
 void ExperimentsTab::showState() {
@@ -409,6 +429,7 @@ void ExperimentsTab::showState() {
   list_->setEnabled(!busy);
   repeats_->setEnabled(!busy);
   export_->setEnabled(done > 0);
+  empty_->setText(known_ ? emptyText() : QString());
   progress_->setVisible(busy);
   progress_->setRange(0, std::max(1, of));
   progress_->setValue(done);

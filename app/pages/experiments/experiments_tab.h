@@ -30,6 +30,7 @@ class ExperimentsTab : public QWidget {
   QSpinBox* repeats() const { return repeats_; }
   QPushButton* runButton() const { return run_; }
   QString conclusion() const;  // empty if there are no results yet
+  QLabel* empty() const { return empty_; }  // in place of the chart, until there are results
   const ExperimentResult& result() const { return result_; }
   bool running() const { return job_->running(); }
   bool open(const QString& path);        // file of an experiment; returns false if it is none
@@ -62,6 +63,7 @@ class ExperimentsTab : public QWidget {
   void readResult();
   void showResult();
   void showState();
+  QString emptyText() const;
   void ended(const QString& problem);
   QString folderOf(const ExperimentSpec& spec) const;
   QString shownFolder() const;  // of the results that are shown
@@ -80,7 +82,7 @@ class ExperimentsTab : public QWidget {
   std::vector<Trial> trials_;
   bool known_ = false;  // spec_ was read
   ExperimentList* list_;
-  QLabel *title_, *text_, *rest_, *expect_, *conclusion_, *size_, *state_;  // rest_: the text after its first paragraph
+  QLabel *title_, *text_, *rest_, *expect_, *conclusion_, *size_, *state_, *empty_;  // rest_: the text after its first paragraph
   QSpinBox* repeats_;
   QProgressBar* progress_;
   QWidget* ending_;  // under the chart: the conclusion, and what to try next

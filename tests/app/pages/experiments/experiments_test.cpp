@@ -3,6 +3,7 @@
 #include <QListWidget>
 #include <QProcess>
 #include <QPushButton>
+#include <QLabel>
 #include <QSignalSpy>
 #include <QTableWidget>
 #include <QTemporaryDir>
@@ -68,8 +69,14 @@ void ExperimentsTest::stopsAndGoesOnInAnotherWindow() {
   {
     auto first = tab();
     QCOMPARE(first->runButton()->text(), QString("Run"));
+    QVERIFY2(first->chart()->isHidden() && !first->empty()->isHidden(), "a chart without a number");
+    QVERIFY2(first->empty()->text().startsWith("Run trains 6 choices, 2 times each. You get the step time"), qPrintable(first->empty()->text()));
+    first->repeats()->setValue(5);
+    QVERIFY2(first->empty()->text().startsWith("Run trains 6 choices, 5 times each."), qPrintable(first->empty()->text()));
+    first->repeats()->setValue(2);
     first->run();
     QVERIFY(first->running());
+    QVERIFY(!first->chart()->isHidden() && first->empty()->isHidden());
     QVERIFY2(!session_->start({}), "two trainings at once would measure each other");
     QTRY_VERIFY(trained(*first) >= 3);
     first->stop();

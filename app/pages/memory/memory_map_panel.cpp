@@ -441,7 +441,7 @@ void MemoryMapPanel::showFinding() {
   notes.removeAll(QString());
   if (notes.isEmpty()) notes << tr("Empty in the map: free addresses.");  // the line keeps its height
   const QString size = short_bytes_text(static_cast<double>(peak));
-  const QString bytes = since ? tr("%1 that %2 allocated since the recording began").arg(size, QString::fromStdString(held_.allocator)) : size;
+  const QString bytes = since ? tr("%1 that %2 allocated while recording, without older blocks such as weights").arg(size, QString::fromStdString(held_.allocator)) : size;
   const QString before = since ? QStringLiteral("; ") : QStringLiteral(": ");
   finding_->showResult(when.arg(bytes) + (shares.isEmpty() ? QString() : before + shares) +
                            (kept.isEmpty() ? QString() : tr(". Beside it: %1").arg(kept)),

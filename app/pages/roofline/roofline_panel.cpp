@@ -318,25 +318,42 @@ void RooflineView::paintEvent(QPaintEvent*) {
   paintNames(painter, box, std::move(taken));
 }
 
-// Draws a name beside its point where no other name, point or line is. A name without space appears on hover.
-void RooflineView::paintNames(QPainter& painter, const QRectF& box, std::vector<QRectF> taken) const {
-  painter.setPen(theme().secondary);
-  for (size_t i = 0; i < points_.size(); ++i) {
-    const QPointF at = placeOf(points_[i]);
-    const auto name = QString::fromStdString(points_[i].name);
-    const double width = painter.fontMetrics().horizontalAdvance(name) + 4;
-    for (const QRectF& label :
-         {QRectF(at.x() + 9, at.y() - 8, width, 16), QRectF(at.x() - 9 - width, at.y() - 8, width, 16),
-          QRectF(at.x() - width / 2, at.y() - 22, width, 16), QRectF(at.x() - width / 2, at.y() + 7, width, 16),
-          QRectF(at.x() + 7, at.y() - 20, width, 16), QRectF(at.x() + 7, at.y() + 5, width, 16),
-          QRectF(at.x() - 7 - width, at.y() - 20, width, 16), QRectF(at.x() - 7 - width, at.y() + 5, width, 16)}) {
-      if (!box.contains(label) || std::ranges::any_of(taken, [&](const QRectF& r) { return r.intersects(label); }))
-        continue;
-      taken.push_back(label);
-      painter.fillRect(label, theme().base);  // lines end at the name
-      painter.drawText(label, Qt::AlignVCenter, name);
-      break;
+// Beside its point, where no other name, point or line is; else further away.
+std::optional<QRectF> RooflineView::placeOfName(QPointF at, double width, const QRectF& box, const std::vector<QRectF>& taken) const {
+  constexpr double kHigh = 16, kFarthest = 160, kFurther = 14;
+  const auto free = [&](const QRectF& place) {
+    return box.contains(place) && std::ranges::none_of(taken, [&](const QRectF& r) { return r.intersects(place); });
+  };
+  for (const QPointF corner : {QPointF(9, -8), QPointF(-9 - width, -8), QPointF(-width / 2, -22), QPointF(-width / 2, 7), QPointF(7, -20), QPointF(7, 5),
+                               QPointF(-7 - width, -20), QPointF(-7 - width, 5)})
+    if (const QRectF place(at + corner, QSizeF(width, kHigh)); free(place)) return place;
+  for (double away = 2 * kFurther; away < kFarthest; away += kFurther)
+    for (int turn = 0; turn < 16; ++turn) {
+      const QPointF middle = at + QLineF::fromPolar(away, 22.5 * turn).p2();
+      if (const QRectF place(middle - QPointF(width / 2, kHigh / 2), QSizeF(width, kHigh)); free(place)) return place;
     }
+  return std::nullopt;
+}
+
+// A name that does not touch its point has a line to it. A name without any space appears on hover.
+void RooflineView::paintNames(QPainter& painter, const QRectF& box, std::vector<QRectF> taken) const {
+  constexpr double kTouches = 14;
+  for (const prof::RooflinePoint& point : points_) {
+    const QPointF at = placeOf(point);
+    const auto name = QString::fromStdString(point.name);
+    const auto place = placeOfName(at, painter.fontMetrics().horizontalAdvance(name) + 4, box, taken);
+    if (!place) continue;
+    taken.push_back(*place);
+    const QPointF nearest(std::clamp(at.x(), place->left(), place->right()), std::clamp(at.y(), place->top(), place->bottom()));
+    if (QLineF lead(at, nearest); lead.length() > kTouches) {
+      constexpr double kRing = 6;
+      lead.setP1(lead.pointAt(kRing / lead.length()));
+      painter.setPen(QPen(theme().quiet, 1));
+      painter.drawLine(lead);
+    }
+    painter.fillRect(*place, theme().base);  // lines end at the name
+    painter.setPen(theme().secondary);
+    painter.drawText(*place, Qt::AlignVCenter, name);
   }
 }
 
@@ -387,7 +404,7 @@ RooflinePanel::RooflinePanel(Focus* focus, QWidget* parent)
     : Pane(tr("Roofline"), parent),
       body_(new Headlined(this)),
       view_(new RooflineView(focus, body_)),
-      evaluation_(new QPushButton(tr("Evaluation"), this)),
+      evaluation_(new QPushButton(this)),
       colours_(new MeaningLegend(this)),
       measure_(new QPushButton(tr("Measure this card"), this)) {
   legend()->hide();
@@ -397,9 +414,11 @@ RooflinePanel::RooflinePanel(Focus* focus, QWidget* parent)
   column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
   column->addWidget(view_, 1), column->addWidget(colours_);
   body_->setPicture(picture);
-  evaluation_->setCheckable(true);
-  evaluation_->setToolTip(tr("Show the ops of the evaluation, too"));
-  connect(evaluation_, &QPushButton::toggled, this, &RooflinePanel::refresh);
+  evaluation_->setToolTip(tr("The evaluation tests the network between training steps, with batches of its own."));
+  connect(evaluation_, &QPushButton::clicked, this, [this] {
+    shows_evaluation_ = !shows_evaluation_;
+    refresh();
+  });
   addOption(evaluation_);
   connect(measure_, &QPushButton::clicked, this, &RooflinePanel::measure);
   addOption(measure_);
@@ -462,7 +481,8 @@ void RooflinePanel::refresh() {
   add_inner_ops(points, *run_, roof.ceilings);
   const auto evaluates = [](const prof::RooflinePoint& point) { return point.phase == "evaluate"; };
   evaluation_->setVisible(std::ranges::any_of(points, evaluates) && !std::ranges::all_of(points, evaluates));
-  if (evaluation_->isVisibleTo(this) && !evaluation_->isChecked()) std::erase_if(points, evaluates);
+  evaluation_->setText(shows_evaluation_ ? tr("Hide evaluation ops") : tr("Show evaluation ops"));
+  if (evaluation_->isVisibleTo(this) && !shows_evaluation_) std::erase_if(points, evaluates);
   std::set<prof::Meaning> meanings;
   for (const auto& point : points) meanings.insert(point.meaning);
   colours_->setMeanings(meanings);

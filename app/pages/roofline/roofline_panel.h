@@ -58,6 +58,7 @@ class RooflineView : public QWidget {
   void paintSlopeName(QPainter& painter, double bytes_per_s, const QString& text, std::vector<QRectF>& taken) const;
   std::vector<QRectF> slopeBoxes() const;
   void paintCounted(QPainter& painter) const;
+  std::optional<QRectF> placeOfName(QPointF at, double width, const QRectF& box, const std::vector<QRectF>& taken) const;
   void paintNames(QPainter& painter, const QRectF& box, std::vector<QRectF> taken) const;
   int pointAt(QPointF at) const;
   QRectF lineOf(double flops) const;
@@ -90,7 +91,8 @@ class RooflinePanel : public Pane {
   QPointer<Run> run_;
   Headlined* body_;
   RooflineView* view_;
-  QPushButton* evaluation_;  // a switch
+  QPushButton* evaluation_;
+  bool shows_evaluation_ = false;
   MeaningLegend* colours_;
   QPushButton* measure_;
   QTimer refresh_;

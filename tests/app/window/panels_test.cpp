@@ -86,6 +86,7 @@ class PanelsTest : public QObject {
   void aStartReportsWhatTakesLong();
   void detailsFollowTheSplitOfALiveRun();
   void rooflineStaysUnderTheRoof();
+  void eachPointOfACrowdHasItsName();
   void theRoofIsWhatWasMeasured();
   void theRoofOfAFileBelongsToItsCard();
   void weightsOfARealRun();
@@ -438,6 +439,24 @@ void PanelsTest::rooflineStaysUnderTheRoof() {
   QTest::mouseClick(panel.view(), Qt::LeftButton, {}, panel.view()->placeOf(panel.view()->points()[0]).toPoint());
   QVERIFY(focus.get<OpChoice>());
   QCOMPARE(roof_of("a card nobody knows", Precision::Fp32).ceilings.flops_per_s, 0.0);
+}
+
+void PanelsTest::eachPointOfACrowdHasItsName() {
+  Focus focus;
+  RooflineView view(&focus);
+  view.resize(800, 500);
+  std::vector<prof::RooflinePoint> points;
+  QStringList names;
+  for (int i = 0; i < 18; ++i) {
+    prof::RooflinePoint point;
+    point.name = "layer" + std::to_string(i), point.phase = "forward", point.meaning = prof::Meaning::Matrix;
+    point.intensity = 10 + 0.1 * i, point.flops_per_s = 1e11 * (1 + 0.02 * i);
+    points.push_back(point), names << QString::fromStdString(point.name);
+  }
+  view.setPoints(nullptr, points, {{1e13, 1e12}, true, false, {}});
+  const std::vector<PaintedText> texts = painted_texts(view);
+  for (const QString& name : names) QCOMPARE(std::ranges::count(texts, name, &PaintedText::text), std::ptrdiff_t{1});
+  QCOMPARE(unreadable(view), QStringList());
 }
 
 void PanelsTest::theRoofIsWhatWasMeasured() {

@@ -492,7 +492,7 @@ void KernelPanel::takeInstructions() {
   instructions_->setRows(texts_.empty() ? std::vector<prof::StallRow>() : prof::rows_of(texts_.front(), entry_), missing);
 }
 
-// Of the GPU of the run or of this machine. 0: not known.
+// How many the GPU of the run, or of this machine, has. 0: not known.
 int KernelPanel::multiprocessors() const {
   const prof::Card card = run_ && run_->reader ? prof::card_of(run_->reader->summary()) : prof::Card();
   const bool same = card.major * 10 + card.minor == compute();

@@ -196,7 +196,8 @@ void LabResults::chooseAxis() {
   const bool time = chart_->axis() == LabAxis::Time, flops = throughput_->axis() == LabAxis::Flops;
   if (!time && chart_->axis() != throughput_->axis()) chart_->setAxis(throughput_->axis());
   axis_->setVisible(mayHaveRates());
-  axis_->setText(!time ? tr("Show time") : flops ? tr("Show FLOP/s") : tr("Show B/s"));
+  const QString rate = flops ? tr("Show FLOP/s") : tr("Show B/s");
+  axis_->setText(time ? rate : tr("Show time"));
 }
 
 // If only one fits, a button chooses which one is in front.

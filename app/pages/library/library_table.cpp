@@ -94,7 +94,7 @@ void LibraryTable::mousePressEvent(QMouseEvent* event) {
   emit tickClicked(index);
 }
 
-bool LibraryTable::saysSomething(int column) const {
+bool LibraryTable::hasValues(int column) const {
   for (int row = 0; row < model()->rowCount(); ++row)
     if (const QString text = model()->index(row, column).data().toString(); !text.isEmpty() && text != QStringLiteral("–")) return true;
   return false;
@@ -110,7 +110,7 @@ void LibraryTable::fitColumns() {
   const int space = viewport()->width();
   setColumnWidth(LibraryModel::Name, std::clamp(sizeHintForColumn(LibraryModel::Name) + 8, kNameWidth, kMostName));
   setColumnWidth(LibraryModel::Changes, kChangesWidth);
-  for (int column : kLeast) setColumnHidden(column, !saysSomething(column));
+  for (int column : kLeast) setColumnHidden(column, !hasValues(column));
   for (int column : kLeast)
     if (horizontalHeader()->length() > space) setColumnHidden(column, true);
   const int wanted = std::clamp(sizeHintForColumn(LibraryModel::Changes) + 16, kChangesWidth, kMostChanges) - kChangesWidth;

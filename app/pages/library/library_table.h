@@ -21,7 +21,7 @@ class LibraryTable : public QTableView {
 
  private:
   void fitColumns();
-  bool saysSomething(int column) const;  // false: no run has a value there
+  bool hasValues(int column) const;  // false: no run has a value there
   void columnMenu(const QPoint& at);  // chooses the visible columns
 
   bool columns_chosen_ = false;

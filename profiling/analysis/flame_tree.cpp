@@ -107,24 +107,20 @@ namespace {
 
 bool is_library(const CodeFrame& frame) { return !frame.path.empty() && !is_own_path(frame.path); }
 
-// All functions of a module have one place: the folder of a package, else the library.
-CodeFrame module_frame(const CodeFrame& frame) {
-  const std::string module = module_of_path(frame.path);
-  const size_t at = frame.path.rfind('/' + module + '/');
-  CodeFrame whole;
-  whole.function = module;
-  whole.path = module == kPythonModule ? module : at == std::string::npos ? frame.path : frame.path.substr(0, at + 1 + module.size());
-  return whole;
+// "Tensor.backward", not "Module._call_impl".
+bool is_public(const std::string& function) {
+  const size_t name = function.find_last_of(".:") + 1;
+  return name < function.size() && function[name] != '_' && function != "?";
 }
 
 FrameStack folded(const FrameStack& stack) {
   FrameStack own;
-  const CodeFrame* called = nullptr;  // the outermost library function since the last own one
+  const CodeFrame* called = nullptr;  // by the last own function: the first public library function, else the first one
   for (const CodeFrame& frame : stack) {
     if (!is_library(frame)) own.push_back(frame), called = nullptr;
-    else if (!called) called = &frame;
+    else if (!called || (!is_public(called->function) && is_public(frame.function))) called = &frame;
   }
-  if (called) own.push_back(module_frame(*called));
+  if (called) own.push_back(*called);
   return own;
 }
 

@@ -30,8 +30,8 @@ inline constexpr const char* kPythonModule = "python";  // the interpreter and w
 
 // True if a file belongs neither to Python nor to an installed package.
 bool is_own_path(const std::string& path);
-// Stacks of the program's own functions: packages, libraries and the interpreter are left out between them, and what the innermost
-// own function calls there is one frame, named by its module. Unchanged if no stack has an own function.
+// Stacks of the program's own functions: packages, libraries and the interpreter are left out between them, and of what the innermost
+// own function calls only one frame is left. Unchanged if no stack has an own function.
 HostStacks folded_libraries(const HostStacks& stacks);
 // What a function belongs to: the file of the user's own code, else the installed package, kPythonModule, or the library.
 std::string module_of_path(const std::string& path);

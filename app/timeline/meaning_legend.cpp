@@ -21,7 +21,7 @@ struct Entry {
 };
 constexpr Entry kEntries[] = {{{Meaning::Matrix}},
                               {{Meaning::Pointwise}},
-                              {{Meaning::Reduction}},
+                              {{Meaning::Reduction}, "reduction, norm"},
                               {{Meaning::Loss}},
                               {{Meaning::Optimizer}},
                               {{Meaning::Copy}},

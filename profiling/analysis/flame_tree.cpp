@@ -107,10 +107,10 @@ namespace {
 
 bool is_library(const CodeFrame& frame) { return !frame.path.empty() && !is_own_path(frame.path); }
 
-// "Tensor.backward", not "Module._call_impl".
+// "Tensor.backward" and "DataLoader.__next__", not "Module._call_impl".
 bool is_public(const std::string& function) {
   const size_t name = function.find_last_of(".:") + 1;
-  return name < function.size() && function[name] != '_' && function != "?";
+  return name < function.size() && (function[name] != '_' || function.ends_with("__")) && function != "?";
 }
 
 FrameStack folded(const FrameStack& stack) {

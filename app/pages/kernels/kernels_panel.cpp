@@ -136,6 +136,15 @@ void make_distinct(Table& table, const std::vector<prof::KernelRow>& rows) {
   }
 }
 
+// Norms whose name does not say so: "bn_bw_1C11_kernel_new · batch norm".
+void name_norms(Table& table, const std::vector<prof::KernelRow>& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::string kind(prof::kind_of_reduction(rows[i].key));
+    std::string& name = table.rows[i].cells[0].text;
+    if (kind.ends_with("norm") && name.find("norm") == std::string::npos && name.find("Norm") == std::string::npos) name += " · " + kind;
+  }
+}
+
 // Names of kernels lose their template arguments, which the tip has. Lines, modules and ops stay unchanged.
 Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
   static const std::vector<std::string> kKeys{"name",   "count",  "total_us", "share",   "min_us", "mean_us",   "stddev_us", "p50_us",       "p90_us",
@@ -146,9 +155,10 @@ Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
     if (rows[i].kind != prof::SpanKind::GraphRun) {
       const bool shortens = kernels && rows[i].kind == prof::SpanKind::Kernel;
       table.rows[i].cells[0].text = shortens ? prof::short_kernel_name(rows[i].key) : rows[i].key;
-      table.rows[i].cells[0].tip = rows[i].key + (rows[i].meaning == prof::Meaning::Reduction ? "\n" + kind_text(rows[i]).toStdString() : "");
+      table.rows[i].cells[0].tip = rows[i].key;
     }
   if (by == prof::GroupBy::Name) make_distinct(table, rows);
+  if (kernels) name_norms(table, rows);
   return table;
 }
 
@@ -163,16 +173,20 @@ QString kind_text(const prof::KernelRow& row) {
   return kind.empty() || row.meaning != prof::Meaning::Reduction ? ws::app::meaning_name(row.meaning) : QString::fromUtf8(kind.data(), static_cast<qsizetype>(kind.size()));
 }
 
-// "Batch norm takes 41 % of the kernel time; most: bn_bw_1C11_kernel_new, 11 %". Empty if rows lie inside others.
+// "Batch norm takes 41 % of the kernel time, pooling 20 %; most: bn_bw_1C11_kernel_new, 11 %". Empty if rows lie inside others.
 QString largest_part(const std::vector<prof::KernelRow>& rows, const Table& table) {
   if (rows.empty() || rows.front().kind == prof::SpanKind::Phase) return {};
   std::map<QString, double> kinds;
   for (const prof::KernelRow& row : rows) kinds[kind_text(row)] += row.share;
-  const auto kind = std::ranges::max_element(kinds, {}, [](const auto& one) { return one.second; });
+  std::vector<std::pair<QString, double>> most(kinds.begin(), kinds.end());
+  std::ranges::stable_sort(most, std::greater{}, &std::pair<QString, double>::second);
   const auto row = std::ranges::max_element(rows, {}, &prof::KernelRow::share);
-  const QString name = kind->first, of = row->kind == prof::SpanKind::Op ? QObject::tr("the op time") : QObject::tr("the kernel time");
-  return QObject::tr("%1 takes %2 % of %3; most: %4, %5 %")
-      .arg(name.left(1).toUpper() + name.mid(1), fixed_text(100 * kind->second, 0), of,
+  const QString name = most[0].first, of = row->kind == prof::SpanKind::Op ? QObject::tr("the op time") : QObject::tr("the kernel time");
+  constexpr double kWorthNaming = 0.1;
+  const bool second = most.size() > 1 && most[1].second >= kWorthNaming;
+  const QString next = second ? QObject::tr(", %1 %2 %").arg(most[1].first, fixed_text(100 * most[1].second, 0)) : QString();
+  return QObject::tr("%1 takes %2 % of %3%4; most: %5, %6 %")
+      .arg(name.left(1).toUpper() + name.mid(1), fixed_text(100 * most[0].second, 0), of, next,
            QString::fromStdString(table.rows[static_cast<size_t>(row - rows.begin())].cells[0].text), fixed_text(100 * row->share, 0));
 }
 

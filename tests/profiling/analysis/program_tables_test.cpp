@@ -384,11 +384,10 @@ TEST_F(ProgramTables, AFlameTreeHasTheTimeOfWhatIsCalled) {
 
 // Own functions stand in own functions. What the innermost one calls is one frame, with a public name if there is one.
 TEST_F(ProgramTables, LibrariesFoldToOneFrame) {
-#define MODULES "/usr/lib/python3/dist-packages/torch/nn/modules"
-  sample(0, 100, "conv2d (" MODULES "/conv.py:9) < _call_impl (" MODULES "/module.py:1501) < forward (net.py:3) < _call_impl (" MODULES "/module.py:1501) < main (train.py:9)");
-  sample(100, 130, "_call_impl (" MODULES "/module.py:1501) < forward (net.py:4) < _call_impl (" MODULES "/module.py:1501) < main (train.py:9)");
+  const std::string modules = "/usr/lib/python3/dist-packages/torch/nn/modules", call = "_call_impl (" + modules + "/module.py:1501)";
+  sample(0, 100, ("conv2d (" + modules + "/conv.py:9) < " + call + " < forward (net.py:3) < " + call + " < main (train.py:9)").c_str());
+  sample(100, 130, (call + " < forward (net.py:4) < " + call + " < main (train.py:9)").c_str());
   sample(130, 140, "wait (/usr/lib/python3.10/threading.py:320) < main (train.py:9)");
-#undef MODULES
   const HostStacks stacks = host_stacks(trace), folded = folded_libraries(stacks);
   const FlameTree tree = flame_tree(folded);
   ASSERT_EQ(tree.size(), 7u) << "root, thread, main, forward, conv2d, _call_impl, wait";

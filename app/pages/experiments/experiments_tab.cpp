@@ -403,7 +403,7 @@ QString ExperimentsTab::emptyText() const {
   constexpr qsizetype kMostNamed = 24;
   QStringList names;
   for (const Trial& trial : trials_)
-    if (trial.skipped.empty()) names << QString::fromStdString(trial.label);
+    if (trial.skipped.empty()) names << QString::fromStdString(trial.label).replace(' ', QChar::Nbsp);
   if (names.isEmpty()) return {};
   const QString what = tr("Run trains %1 choices, %2 times each. You get the %3 of each choice as a bar with its spread, and all numbers in a table.")
                            .arg(names.size()).arg(repeats_->value()).arg(info(outcome_of(spec_.look_at)).name.toLower());

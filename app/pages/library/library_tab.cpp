@@ -259,6 +259,7 @@ void LibraryTab::showChosen() {
   if (noted_) {
     if (!noted_->shipped) facts << status_text(*noted_);
     if (!noted_->device.isEmpty()) facts << (noted_->shipped ? origin_text(*noted_) : noted_->device);
+    if (const QString changes = changes_text(*noted_); !changes.isEmpty()) facts << tr("Changed: %1").arg(changes);
     if (noted_->summary && !noted_->summary->message.empty()) facts << QString::fromStdString(noted_->summary->message);
     if (noted_->origin == RunOrigin::Imported) again_->setEnabled(false), torch_->setEnabled(false);
   }

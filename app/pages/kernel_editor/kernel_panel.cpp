@@ -518,12 +518,13 @@ void KernelPanel::showFacts() {
     return o.warps == o.most_warps ? warps : tr("%1, limit: %2").arg(warps, text(o.limit()));
   };
   if (!occupancy) occupancy_pane_->setTitle(tr("Theoretical occupancy"), tr("warps that a multiprocessor holds, after a build"));
-  else if (!spread.isEmpty()) occupancy_pane_->setTitle(tr("Theoretical occupancy"), spread);
+  else if (!spread.isEmpty() && multiprocessors() > 0) occupancy_pane_->setTitle(tr("Theoretical occupancy"), spread);
   else occupancy_pane_->setTitle(tr("Theoretical occupancy"), fit(*occupancy), tr("at most %1 of %2 warps").arg(occupancy->warps).arg(occupancy->most_warps));
   if (!facts_) return facts_text_->clear();
   if (!facts_->has_kernel) return facts_text_->setText(tr("The source has no kernel named %1.").arg(QString::fromUtf8(own::kEntry)));
   QStringList lines{tr("%1 blocks × %2 threads · %3 instructions").arg(facts_->blocks).arg(facts_->threads).arg(facts_->instructions),
                     tr("%1 registers per thread · %2 of shared memory per block").arg(facts_->registers).arg(bytes_text(facts_->shared_bytes + facts_->dynamic_bytes))};
+  if (multiprocessors() == 0 && !spread.isEmpty()) lines << spread;
   if (facts_->local_bytes > 0) lines << tr("%1 bytes of each thread are in local memory").arg(facts_->local_bytes);
   if (occupancy)
     facts_text_->setToolTip(tr("Blocks that a multiprocessor holds: %1 by registers, %2 by shared memory, %3 by threads.")

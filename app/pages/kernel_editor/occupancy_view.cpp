@@ -17,7 +17,7 @@ OccupancyView::OccupancyView(QWidget* parent) : QWidget(parent) { setAccessibleN
 void OccupancyView::setOccupancy(const std::optional<own::Occupancy>& occupancy, int64_t blocks, int multiprocessors) {
   bars_.clear();
   if (occupancy && multiprocessors > 0) bars_.push_back({tr("multiprocessors with a block"), std::min<int64_t>(blocks, multiprocessors), multiprocessors});
-  if (occupancy) bars_.push_back({tr("warps that fit into one"), occupancy->warps, occupancy->most_warps});
+  if (occupancy) bars_.push_back({tr("warps in a multiprocessor"), occupancy->warps, occupancy->most_warps});
   QStringList words;
   for (const Bar& bar : bars_) words << tr("%1: %2 of %3").arg(bar.name).arg(bar.used).arg(bar.all);
   setAccessibleDescription(words.join(QStringLiteral(", ")));

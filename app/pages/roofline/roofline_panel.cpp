@@ -404,7 +404,7 @@ RooflinePanel::RooflinePanel(Focus* focus, QWidget* parent)
     : Pane(tr("Roofline"), parent),
       body_(new Headlined(this)),
       view_(new RooflineView(focus, body_)),
-      evaluation_(new QPushButton(this)),
+      evaluation_(new QPushButton(tr("Show evaluation ops"), this)),
       colours_(new MeaningLegend(this)),
       measure_(new QPushButton(tr("Measure this card"), this)) {
   legend()->hide();

@@ -453,7 +453,8 @@ void PanelsTest::eachPointOfACrowdHasItsName() {
     point.intensity = 10 + 0.1 * i, point.flops_per_s = 1e11 * (1 + 0.02 * i);
     points.push_back(point), names << QString::fromStdString(point.name);
   }
-  view.setPoints(nullptr, points, {{1e13, 1e12}, true, false, {}});
+  Run run;
+  view.setPoints(&run, points, {{1e13, 1e12}, true, false, {}});
   const std::vector<PaintedText> texts = painted_texts(view);
   for (const QString& name : names) QCOMPARE(std::ranges::count(texts, name, &PaintedText::text), std::ptrdiff_t{1});
   QCOMPARE(unreadable(view), QStringList());

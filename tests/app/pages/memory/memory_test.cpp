@@ -375,7 +375,7 @@ void MemoryTest::eachDeviceHasAMapOfItsOwn() {
   QCOMPARE(panel.view()->map().blocks.size(), size_t{2});
   QCOMPARE(panel.view()->map().peak, uint64_t{5 << 20});
   QCOMPARE(panel.overTime()->curve().of, QString("PyTorch"));
-  QVERIFY2(panel.headline().startsWith("Peak: 5.00 MiB that PyTorch allocated since"), qPrintable(panel.headline()));
+  QVERIFY2(panel.headline().startsWith("Peak: 5.00 MiB that PyTorch allocated while recording"), qPrintable(panel.headline()));
   if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty())
     QVERIFY(panel.grab().save(folder + "/memory-devices.png"));
   QCOMPARE(whose->menu()->actions().size(), qsizetype{2});
@@ -383,7 +383,7 @@ void MemoryTest::eachDeviceHasAMapOfItsOwn() {
   QCOMPARE(whose->text(), QString("PyTorch CPU"));
   QCOMPARE(panel.view()->map().blocks.size(), size_t{1});
   QCOMPARE(panel.view()->map().peak, uint64_t{1 << 20});
-  QVERIFY2(panel.headline().startsWith("Peak: 1.00 MiB that PyTorch CPU allocated since"), qPrintable(panel.headline()));
+  QVERIFY2(panel.headline().startsWith("Peak: 1.00 MiB that PyTorch CPU allocated while recording"), qPrintable(panel.headline()));
 }
 
 void MemoryTest::aRecordedProgramIsNotOfferedAPlan() {

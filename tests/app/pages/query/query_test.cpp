@@ -27,7 +27,7 @@ constexpr const char* kEndless = "with recursive n(i) as (select 1 union all sel
 std::unique_ptr<Run> shipped(const char* name, int slot) {
   auto run = std::make_unique<Run>();
   run->path = QString(WARPSIGHT_SOURCE_DIR "/resources/recorded/%1.wsrun").arg(name);
-  run->slot = slot, run->title = name;
+  run->slot = slot, run->title = name, run->origin = RunOrigin::File;
   return run;
 }
 

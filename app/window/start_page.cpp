@@ -96,7 +96,7 @@ void StartCard::paintEvent(QPaintEvent*) {
 
 StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   auto* outer = new QVBoxLayout(this);
-  outer->setContentsMargins(6, 6, 6, 6);
+  outer->setContentsMargins(1, 1, 1, 1);
   auto* scroll = new QScrollArea(this);
   scroll->setWidgetResizable(true);
   scroll->setFocusPolicy(Qt::NoFocus);
@@ -202,10 +202,9 @@ QLayout* StartPage::buildOwn(QWidget* inside) {
 
 void StartPage::paintEvent(QPaintEvent*) {
   QPainter painter(this);
-  painter.fillRect(rect(), theme().window);
   painter.setPen(theme().border);
   painter.setBrush(theme().base);
-  painter.drawRect(rect().adjusted(5, 5, -6, -6));
+  painter.drawRect(rect().adjusted(0, 0, -1, -1));
 }
 
 }  // namespace ws::app

@@ -9,6 +9,7 @@
 #include "app/core/runs/plan_times.h"
 #include "engine/passes/lifetimes.h"
 #include "engine/passes/passes.h"
+#include "engine/plan/op_tags.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
@@ -253,6 +254,16 @@ Found heaviest_layer(const RunFacts& f) {
                  row.meaning};
 }
 
+// A kernel that also updates the weights gets less from tensor cores than a product alone.
+std::string faster_products(const RunFacts& f) {
+  const auto updates = [](const Op& op) { return op.kind == OpKind::GradientUpdate; };
+  if (!f.plan || std::ranges::none_of(f.plan->plan.ops, updates)) return "matrix product /2";
+  std::string edits;
+  for (const Op& op : f.plan->plan.ops)
+    if (meaning_of(op) == Meaning::Matrix && !updates(op)) edits += (edits.empty() ? "op " : "; op ") + op.name + " /2";
+  return edits;
+}
+
 Found idle_tensor_cores(const RunFacts& f) {
   const double matrix = f.part(Meaning::Matrix);
   if (!f.gpu || f.spec.exec.precision != Precision::Fp32 || matrix < 0.4 * f.step_us) return {};
@@ -263,7 +274,7 @@ Found idle_tensor_cores(const RunFacts& f) {
           {{"exec.precision", "tf32"}},
           f.step_us - matrix / 2,
           Meaning::Matrix},
-          "matrix product /2");
+          faster_products(f));
 }
 
 // In the split, communication is what no computation hides. A wait for a late rank has a rule of its own.

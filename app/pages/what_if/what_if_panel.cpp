@@ -427,9 +427,9 @@ void WhatIfPanel::fill() {
   const QString steps = r.whole_trace ? tr("the whole trace") : tr("median step of %1").arg(text(prof::which_steps(r.which)));
   QStringList notes;
   QString tip;
-  if (!edits_.isEmpty()) notes << text(proved_.note(r.measured_us, {kind_of_edits(joined(edits_))}));
   if (const Insight* advice = adviceWithTheEdits())
     if (const QString relation = text(relation_text(*advice)); !relation.isEmpty()) notes << relation;
+  if (!edits_.isEmpty()) notes << text(proved_.note(r.measured_us, {kind_of_edits(joined(edits_))}));
   for (const std::string& warning : r.warnings) notes << text(warning);
   if (r.unexplained_us > 0) tip = tr("For %1 of a step, the records do not show what the GPU waits for. A prediction keeps this time.").arg(step_time_text(r.unexplained_us));
   const QString todo = edits_.isEmpty() ? tr(" Add an edit, or double-click a row.") : QString();

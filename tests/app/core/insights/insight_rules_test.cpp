@@ -240,6 +240,11 @@ TEST(Insights, TensorCoresAndTracing) {
   f.tracing_cost = ws::Interval{0.4, 0.1};
   EXPECT_THAT(rules(f), testing::IsSupersetOf({"idle tensor cores", "tracing cost"}));
   EXPECT_THAT(named(insights(f), "tracing cost").why, testing::HasSubstr("about 263.7 µs"));
+  EXPECT_EQ(named(insights(f), "idle tensor cores").edits, "matrix product /2");
+  f.spec.exec.fusion = Fusion::Epilogue;
+  const CompiledPlan plan = compile(f.spec, make_model(f.spec.model, 784, 10), 64);
+  f.plan = &plan;
+  EXPECT_EQ(named(insights(f), "idle tensor cores").edits, "op fc1 /2") << "not the kernel that also updates the weights";
   f.spec.exec.precision = Precision::Tf32;
   EXPECT_THAT(rules(f), testing::Not(testing::Contains("idle tensor cores")));
 }

@@ -343,6 +343,7 @@ void WhatIfTest::theErrorsOfProofsAreQuoted() {
     shown.panel.clearEdits();
     QVERIFY(shown.panel.addEdit("no sync"));
     QVERIFY2(shown.panel.notes().endsWith(" checks on an NVIDIA H200."), qPrintable(shown.panel.notes()));
+    QVERIFY2(shown.panel.notes().contains(" in the split. A step saves ") || shown.panel.notes().contains(" there. A step saves "), qPrintable(shown.panel.notes()));
   }
   Proof proof;
   proof.name = "a", proof.edits = "no sync", proof.device = "CPU", proof.before_us = {200, 1}, proof.predicted_us = {103, 1}, proof.after_us = {100, 1};

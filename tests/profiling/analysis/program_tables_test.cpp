@@ -387,10 +387,10 @@ TEST_F(ProgramTables, LibrariesFoldToOneFrame) {
   const std::string modules = "/usr/lib/python3/dist-packages/torch/nn/modules", call = "_call_impl (" + modules + "/module.py:1501)";
   sample(0, 100, ("conv2d (" + modules + "/conv.py:9) < " + call + " < forward (net.py:3) < " + call + " < main (train.py:9)").c_str());
   sample(100, 130, (call + " < forward (net.py:4) < " + call + " < main (train.py:9)").c_str());
-  sample(130, 140, "wait (/usr/lib/python3.10/threading.py:320) < main (train.py:9)");
+  sample(130, 140, ("get (/usr/lib/python3.10/queue.py:320) < DataLoader.__next__ (" + modules + "/loader.py:7) < main (train.py:9)").c_str());
   const HostStacks stacks = host_stacks(trace), folded = folded_libraries(stacks);
   const FlameTree tree = flame_tree(folded);
-  ASSERT_EQ(tree.size(), 7u) << "root, thread, main, forward, conv2d, _call_impl, wait";
+  ASSERT_EQ(tree.size(), 7u) << "root, thread, main, forward, conv2d, _call_impl, __next__";
   const FlameNode& main = tree[tree[tree[0].inside[0]].inside[0]];
   ASSERT_EQ(main.inside.size(), 2u);
   const FlameNode& forward = tree[main.inside[0]];
@@ -400,7 +400,7 @@ TEST_F(ProgramTables, LibrariesFoldToOneFrame) {
   EXPECT_EQ(tree[forward.inside[0]].function, "conv2d");
   EXPECT_EQ(tree[forward.inside[0]].alone, 100);
   EXPECT_EQ(tree[forward.inside[1]].function, "_call_impl") << "it has no other name";
-  EXPECT_EQ(tree[main.inside[1]].function, "wait");
+  EXPECT_EQ(tree[main.inside[1]].function, "DataLoader.__next__");
   EXPECT_EQ(tree[0].ns, flame_tree(stacks)[0].ns) << "no time is lost";
   EXPECT_EQ(folded_libraries(folded), folded);
   trace = {};

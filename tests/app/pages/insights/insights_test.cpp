@@ -197,7 +197,7 @@ void InsightsTest::cardsShowWhatWasFound() {
   QVERIFY(ws::device_info().cuda || (card->applyButton()->toolTip().contains("GPU") && std::ranges::any_of(card->findChildren<QLabel*>(), [&](const QLabel* label) { return label->text() == card->applyButton()->toolTip() && label->isVisibleTo(card); })));
   QStringList notes;
   for (int i = 0; i < window->tabs()->count(); ++i) notes << window->tabs()->tabText(i);
-  QVERIFY2(notes.contains("Advice  " + QString::number(tab->cards().size())), qPrintable(notes.join("|")));
+  QVERIFY2(notes.contains("Suggestions  " + QString::number(tab->cards().size())), qPrintable(notes.join("|")));
   window->workspace()->library()->setTicked(run, false);
   QVERIFY(tab->cards().empty());
 }

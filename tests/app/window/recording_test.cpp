@@ -24,6 +24,7 @@
 #include "app/window/window_layout.h"
 #include "app/window/notice_bar.h"
 #include "app/window/record_dialog.h"
+#include "app/window/status_line.h"
 #include "app/window/top_bar.h"
 #include "profiling/base/process.h"
 #include "profiling/recording/claim_file.h"
@@ -171,6 +172,7 @@ void RecordingTest::aProgramIsShownWhileItRuns() {
   QTRY_VERIFY(live->trace.span_count() > 0);
   QVERIFY(window.workspace()->recording()->busy());
   QVERIFY(window.topBar()->stop()->isEnabled());
+  QTRY_VERIFY2(window.statusLine()->text().startsWith("Recording A"), qPrintable(window.statusLine()->text()));
   QVERIFY(!window.close());  // it says that a program is being recorded
   QVERIFY(window.notice()->text().contains("Stop the recording first"));
   QPointer<Run> gone(live);

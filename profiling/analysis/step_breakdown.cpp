@@ -142,10 +142,14 @@ std::vector<Edge> edges_of(const Trace& trace, int rank, const CollectiveWaits& 
   std::vector<Edge> edges;
   const bool gpu = has_gpu_work(trace, rank);
   for (const Track& track : tracks_of_rank(trace, rank)) {
+    // A kernel that begins while the one before it in its stream still runs waits for that one's end.
+    TimeNs turn = begin;
     each_span(track, begin, end, [&](const Span& span) {
       const auto cause = cause_of(track, span, gpu);
-      const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
+      const bool in_turn = cause && on_gpu(track) && (computes(static_cast<Meaning>(*cause)) || *cause == static_cast<uint8_t>(Meaning::Other));
+      const TimeNs from = std::max(span.start, in_turn ? turn : begin), to = std::min(span.end(), end);
       if (!cause || from >= to) return;
+      if (in_turn) turn = to;
       edges.push_back({from, *cause, 1, span.op, span.name});
       edges.push_back({to, *cause, -1, span.op, span.name});
       if (*cause == static_cast<uint8_t>(Meaning::Communication)) add_rank_wait(edges, waits, track, span, begin, end);

@@ -64,7 +64,7 @@ struct InsideKernels {
 };
 
 // A kernel with lanes inside is split by its lanes: its waits count as sync. If causes overlap, the first of these
-// wins: kernels that compute, communication, copies, gaps inside a launched graph (as Launch), allocation, sync,
+// wins: the kernel of a stream that began first, kernels that compute, communication, copies, gaps inside a launched graph (as Launch), allocation, sync,
 // launch. `by_work`: gets the share of each kernel, or of each op on a CPU, in the part of its meaning.
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work = nullptr);
 // `inside`: of this trace. Pass it if you ask for many stretches.

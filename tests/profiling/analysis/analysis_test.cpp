@@ -125,6 +125,21 @@ TEST(Breakdown, EachNsHasOneCause) {
   EXPECT_EQ(b.steps, 1);
 }
 
+// Kernels that are launched to begin while the one before them ends, as the fused ones of a graph: the loss waits inside.
+TEST(Breakdown, AKernelCountsFromTheEndOfTheOneBeforeIt) {
+  Made made;
+  made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, 0, 1000);
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Loss, 0, 400);
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 100, 700);
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Optimizer, 200, 600);
+  const Breakdown b = breakdown(made.trace, 0, 1000);
+  EXPECT_EQ(part(b, Meaning::Loss), 400);
+  EXPECT_EQ(part(b, Meaning::Matrix), 300);
+  EXPECT_EQ(part(b, Meaning::Optimizer), 0);
+  EXPECT_EQ(b.kernels(), 700);
+  EXPECT_EQ(sum(b.times), b.wall());
+}
+
 TEST(Breakdown, CommunicationCountsWhereNothingComputes) {
   Made made;
   made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, 0, 1000);

@@ -123,7 +123,10 @@ TEST(Predict, WithoutWaitsTheHostRunsAhead) {
 }
 
 TEST(Predict, AllocatorCallsThatAreGone) {
-  const MadeProgram none = with(small_network(), [](MadeProgram& p) { p.between = 0, p.gap = kUsualGap; });  // no kernel is queued before the edit
+  const MadeProgram none = with(small_network(), [](MadeProgram& p) {
+    p.between = 0;
+    p.gap = kUsualGap;  // no kernel is queued before the edit
+  });
   const MadeProgram calls = with(none, [](MadeProgram& p) {
     for (MadeKernel& kernel : p.kernels) kernel.allocation = 12'000;
   });
@@ -258,7 +261,11 @@ TEST(Predict, CopiesFromPinnedMemory) {
     p.copy_call = 20'000, p.copy = 9'000, p.pageable = true;
     for (MadeKernel& kernel : p.kernels) kernel.call = 9000, kernel.work = 3000;
   });
-  expect_predicted(pageable, "copies pinned", with(pageable, [](MadeProgram& p) { p.pageable = false, p.copy_call = 5850, p.copy = 3500; }));
+  MadeProgram pinned = pageable;
+  pinned.pageable = false;
+  pinned.copy_call = 5850;
+  pinned.copy = 3500;
+  expect_predicted(pageable, "copies pinned", pinned);
 }
 
 TEST(Predict, CopiesBesideTheKernels) {
@@ -708,7 +715,7 @@ TEST(BadInput, WithoutWaitsOnlyTheEditOfWaitsIsRefused) {
   EXPECT_LT(what_if(causes, run.trace, parse_edits("fc1 /2")).predicted_us.value, small_network().step_us());
 }
 
-TEST(BadInput, WithoutCallsNothingSaysHowLongTheHostTakes) {
+TEST(BadInput, WithoutCallsTheTimeOfTheHostIsUnknown) {
   const RunData run = import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-graph.wsrun"});
   EXPECT_THAT(failure_of([&] { what_if(step_causes(run), run.trace, parse_edits("infinitely fast GPU")); }), HasSubstr("no calls of these steps"));
 }

@@ -299,6 +299,38 @@ std::vector<EditOffers> Editor::offers() const {
   return all;
 }
 
+// Each completes "What if …".
+std::vector<EditOffer> Editor::general_offers_for(const CauseNode& node) const {
+  if (allocates(node.kind)) return {{"no call allocated memory", edit_kind_name(EditKind::NoAllocator)}};
+  if (node.kind == NodeKind::Wait) return {{"no call waited", edit_kind_name(EditKind::NoWaits)}};
+  if (node.kind == NodeKind::DataWait) return {{"the loader was always ready", edit_kind_name(EditKind::LoaderReady)}};
+  if (node.kind == NodeKind::Launch) return {{"one graph launch started each step", edit_kind_name(EditKind::OneGraph)}};
+  if (node.kind != NodeKind::Kernel || node.meaning != Meaning::Communication || node.rank < 0) return {};
+  const std::string rank = "rank " + std::to_string(node.rank);
+  return {{rank + " was on time", rank + " on time"}};
+}
+
+std::vector<EditOffer> Editor::offers_for(const Span& span, bool on_gpu) const {
+  const auto like = std::ranges::find_if(graph_.nodes, [&](const CauseNode& node) {
+    return node.kind != NodeKind::Meeting && node.name == span.name && node.op == span.op && runs_on_host(node.kind) != on_gpu;
+  });
+  if (like == graph_.nodes.end()) return {};
+  const auto at = static_cast<uint32_t>(like - graph_.nodes.begin());
+  std::vector<EditOffer> offers = general_offers_for(*like);
+  for (const GroupKind kind : {GroupKind::Op, GroupKind::Module, GroupKind::Line})
+    for (const PathGroup& group : groups_) {
+      if (group.kind != kind || std::ranges::none_of(group.nodes, [at](const auto& one) { return one.node == at && one.share >= 1; })) continue;
+      const std::string name = std::string(group_kind_name(kind)) + " " + group.name, words = kind == GroupKind::Op ? shortened(group.name, 40) : shortened(name, 40);
+      const NodeKind what = like->kind;
+      if (allocates(what)) continue;  // a program that makes no such call makes none of any op
+      if (what == NodeKind::Wait) offers.push_back({words + " waited for nothing", "no sync " + name});
+      if (what == NodeKind::Copy || what == NodeKind::CopyCall) offers.push_back({words + " used pinned memory", "copies pinned " + name}), offers.push_back({words + " overlapped with other work", "copies overlapped " + name});
+      offers.push_back({words + " took no time", name + " gone"}), offers.push_back({words + " took half the time", name + " /2"});
+    }
+  std::erase_if(offers, [this](const EditOffer& offer) { return !changes_a_step(offer.text); });
+  return offers;
+}
+
 // A name names an op, a module, a line or a cause, in this order, unless the word before it says which. Several names of
 // one kind match a pattern with *.
 std::vector<const PathGroup*> Editor::named(const Edit& edit) const {

@@ -60,6 +60,8 @@ class Editor {
   // Throws Failure if the edit selects nothing.
   void apply(const Edit& edit, Timing& timing) const;
   std::vector<EditOffers> offers() const;
+  // What can be asked of a span: of its op, module and line in all steps. Empty if the steps have no such span.
+  std::vector<EditOffer> offers_for(const Span& span, bool on_gpu) const;
   const std::vector<PathGroup>& groups() const { return groups_; }
   void make_free(const PathGroup& group, Timing& timing) const;  // its work takes no time, its delays go
 
@@ -71,6 +73,7 @@ class Editor {
   bool changes_a_step(const std::string& text) const;
   std::vector<const PathGroup*> most_work() const;
   std::vector<EditOffer> offers_of(GroupKind kind) const;
+  std::vector<EditOffer> general_offers_for(const CauseNode& node) const;
   std::string some_names() const;
   void learn_times();
   void drop_call(uint32_t node, Timing& timing) const;

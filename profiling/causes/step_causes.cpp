@@ -69,6 +69,8 @@ bool fuses(const std::string& spec) {
 
 }  // namespace
 
+int64_t usual_gap_ns(const StepCausesFacts& facts) { return facts.own_training && facts.fused ? kGapOfOwnFused : kUsualGap; }
+
 StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
   const StepsOfRun steps = StepsOfRun::of(trace, {.per_epoch = facts.steps_per_epoch, .since = facts.since});
   const Trace& marks = steps.marks();
@@ -78,9 +80,8 @@ StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
   causes.whole_trace = window.length() <= 0;
   if (causes.whole_trace) window = newest_part(trace, {trace.first_time(), trace.last_time() + 1}, facts.most_spans);
   else window = fewer_steps(trace, window, marks_in(marks, window), facts.most_spans);
-  causes.graph = cause_graph(trace, window, facts.own_training && facts.fused ? kGapOfOwnFused : kUsualGap);
-  if (causes.graph.nodes.empty())
-    throw Failure("The run has no calls, kernels or ops to replay. Record it with --trace kernels or full.");
+  causes.graph = cause_graph(trace, window, usual_gap_ns(facts));
+  if (causes.graph.nodes.empty()) throw Failure(kNothingToReplay);
   causes.marks = marks_in(trace, window);
   if (!causes.whole_trace) {
     causes.cuts = marks_in(marks, window);

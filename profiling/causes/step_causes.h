@@ -28,6 +28,8 @@ struct StepCausesFacts {
   Interval step_us{};   // unknown: the mean of the window
   size_t most_spans = 4'000'000;  // a window with more has fewer steps, or the newest part of a trace without steps
 };
+int64_t usual_gap_ns(const StepCausesFacts& facts);  // for cause_graph()
+inline constexpr const char* kNothingToReplay = "The run has no calls, kernels or ops to replay. Record it with --trace kernels or full.";
 // Throws Failure if the trace has no span that could be replayed.
 StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts);
 StepCauses step_causes(const RunData& run);

@@ -8,6 +8,8 @@
 #include <random>
 
 #include "profiling/base/failure.h"
+#include "profiling/analysis/trace_queries.h"
+#include "profiling/causes/span_path.h"
 #include "profiling/causes/what_if.h"
 #include "profiling/formats/join_ranks.h"
 #include "profiling/trace/track_names.h"
@@ -797,6 +799,148 @@ TEST(HelpRows, NameTheEditThatFreesThem) {
     EXPECT_LE(saved, row.gain_us + 1.5) << edits.back() << ": an edit also frees the launch gap of what it takes away";
   }
   EXPECT_THAT(edits, testing::IsSupersetOf({"no allocator calls", "cause waits for data gone", "module fc1 gone"}));
+}
+
+// Each span has the time on the path and the slack of its node, also where only a part of the trace was copied.
+TEST(SpanPath, ShowsForEachSpanWhatTheCriticalPathHas) {
+  const RunData run = with(small_network(), [](MadeProgram& p) {
+                       p.sync = true;
+                       p.kernels[2].stream = 1;
+                       p.kernels[1].allocation = 9000;
+                     }).run();
+  const TimeRange window = step_causes(run).graph.window;
+  Trace part;
+  copy_trace(run.trace, window, part);
+  const CauseGraph graph = cause_graph(run.trace, window);
+  const Timing timing = measured_timing(graph);
+  const CriticalPath expected = critical_path(graph, timing, replay(graph, timing));
+  for (const SpanPath& path : {SpanPath(graph, run.trace), SpanPath(cause_graph(part, window), part)}) {
+    size_t on_path = 0, off_path = 0;
+    for (size_t node = 0; node < graph.nodes.size(); ++node) {
+      const CauseNode& n = graph.nodes[node];
+      Span span;
+      span.start = n.start, span.duration = static_cast<uint64_t>(n.measured_ns);
+      const auto found = path.of(n.track, span);
+      ASSERT_TRUE(found);
+      EXPECT_EQ(found->path_ns, expected.node_ns[node]);
+      EXPECT_EQ(found->slack_ns, expected.slack_ns[node]);
+      EXPECT_EQ(found->lasts_ns, n.measured_ns);
+      ++(found->on_path() ? on_path : off_path);
+    }
+    EXPECT_GT(on_path, 100u);
+    EXPECT_GT(off_path, 100u);
+    Span later;
+    later.start = window.end + 1;
+    EXPECT_FALSE(path.of(graph.nodes[0].track, later));
+    int64_t all = 0, works = 0;
+    for (size_t track = 0; track < run.trace.tracks().size(); ++track) all += path.on_path(track, window).value_or(0);
+    for (const int64_t ns : expected.node_ns) works += ns;
+    EXPECT_EQ(all, works);
+    const auto halves = [&](size_t track, TimeNs cut) { return path.on_path(track, {window.begin, cut}).value_or(0) + path.on_path(track, {cut, window.end}).value_or(0); };
+    for (const TimeNs cut : {window.begin + window.length() / 3, graph.nodes[graph.nodes.size() / 2].start + 100})
+      EXPECT_EQ(halves(graph.nodes[0].track, cut), path.on_path(graph.nodes[0].track, window));
+  }
+}
+
+// The program waits for data between its calls: the path goes through this wait, and so through the range around it.
+TEST(SpanPath, ARangeHasTheTimeForWhichThePathIsOnItsHost) {
+  const RunData run = with(small_network(), [](MadeProgram& p) {
+                       p.sync = true;
+                       p.data = 50'000;
+                     }).run();
+  const CauseGraph graph = step_causes(run).graph;
+  const SpanPath path(graph, run.trace);
+  const Timing timing = measured_timing(graph);
+  const CriticalPath expected = critical_path(graph, timing, replay(graph, timing));
+  int ranges = 0;
+  for (size_t track = 0; track < run.trace.tracks().size(); ++track)
+    each_span(run.trace.tracks()[track], graph.window.begin, graph.window.end, [&](const Span& span) {
+      if (run.trace.tracks()[track].kind != TrackKind::Ranges || !graph.window.contains(span.start)) return;
+      int64_t on_host = 0;
+      for (const PathPiece& piece : expected.pieces)
+        if (runs_on_host(graph.nodes[piece.to / 2].kind)) on_host += std::max<TimeNs>(0, std::min(piece.end, span.end()) - std::max(piece.begin, span.start));
+      const auto found = path.of(track, span);
+      ASSERT_TRUE(found);
+      EXPECT_EQ(found->path_ns, on_host);
+      EXPECT_GT(found->path_ns, 45'000);
+      ++ranges;
+    });
+  EXPECT_GT(ranges, 20);
+}
+
+TEST(SpanPath, ATextHasTheShareOrTheSlack) {
+  EXPECT_EQ(path_text({12'300, 45'600, 0}), "12.3 µs of 45.6 µs");
+  EXPECT_EQ(path_text({45'600, 45'600, 0}), "all of 45.6 µs");
+  EXPECT_EQ(path_text({0, 45'600, 30'000}), "not on it, could take 30.0 µs longer");
+  EXPECT_EQ(path_text({0, 45'600, kNoSlack}), "not on it");
+  EXPECT_EQ(path_text({0, 45'600, 0}), "not on it, has no time to spare");
+}
+
+TEST(StepsAround, AViewHasWholeStepsAroundItAndNoMoreSpansThanItMay) {
+  MadeProgram program = with(small_network(), [](MadeProgram& p) {
+    p.sync = true;
+    p.steps = 2000;
+  });
+  const RunData run = program.run();
+  const TimeRange all{run.trace.first_time(), run.trace.last_time() + 1};
+  const TimeNs middle = all.begin + all.length() / 2, step = all.length() / program.steps;
+  const auto spans = [&](TimeRange range) {
+    size_t count = 0;
+    for (const Track& track : run.trace.tracks())
+      each_span(track, range.begin, range.end, [&](const Span& span) { count += may_have_causes(track) && range.contains(span.start); });
+    return count;
+  };
+  const auto starts = [&](TimeNs time) { return step_at(run.trace, time)->start == time; };
+  for (const TimeRange view : {TimeRange{middle, middle + 4 * step}, TimeRange{all.end - 3 * step, all.end + step}, TimeRange{middle, middle + step / 8}}) {
+    const StepsAround found = steps_around(run.trace, run.trace, view, 8'000);
+    EXPECT_LE(found.window.begin, view.begin);
+    EXPECT_GE(found.window.end, std::min(view.end, all.end));
+    EXPECT_TRUE(starts(found.window.begin));
+    EXPECT_TRUE(found.window.end == all.end || starts(found.window.end));
+    EXPECT_LE(spans(found.window), 8'000u);
+    EXPECT_GT(found.which.count, 50);
+    EXPECT_EQ(found.which.last - found.which.first + 1, found.which.count);
+  }
+  const StepsAround wide = steps_around(run.trace, run.trace, all, 8'000);  // its middle
+  EXPECT_TRUE(wide.window.contains(middle));
+  EXPECT_LE(spans(wide.window), 8'000u);
+  EXPECT_EQ(steps_around(run.trace, run.trace, {middle, middle + step}, 100'000).which.count, program.steps);
+  EXPECT_LE(steps_around(run.trace, run.trace, {all.end + step, all.end + 2 * step}, 8'000).window.length(), 0);
+  EXPECT_FALSE(may_have_causes(Trace()));
+  EXPECT_TRUE(may_have_causes(run.trace));
+}
+
+// A span of each kind has the edits that change it, and each of them can be applied.
+TEST(Offers, ASpanHasTheEditsThatChangeIt) {
+  const RunData run = with(small_network(), [](MadeProgram& p) {
+                       p.sync = true;
+                       p.kernels[1].allocation = 9000;
+                       p.copy_call = 5000;
+                       p.pageable = true;
+                     }).run();
+  const StepCauses causes = step_causes(run);
+  const Editor editor(causes, run.trace);
+  const auto texts = [&](NodeKind kind) {
+    const auto node = std::ranges::find(causes.graph.nodes, kind, &CauseNode::kind);
+    Span span;
+    span.name = node->name, span.op = node->op;
+    std::vector<std::string> found;
+    for (const EditOffer& offer : editor.offers_for(span, !runs_on_host(kind))) {
+      EXPECT_NO_THROW(what_if(causes, run.trace, parse_edits(offer.text), 0)) << offer.text;
+      EXPECT_NE(offer.words, offer.text);
+      found.push_back(offer.text);
+    }
+    return found;
+  };
+  EXPECT_THAT(texts(NodeKind::Kernel), testing::IsSupersetOf({"op fc1 gone", "op fc1 /2", "module fc1 gone", "module fc1 /2"}));
+  EXPECT_THAT(texts(NodeKind::Wait), testing::Contains("no sync"));
+  EXPECT_THAT(texts(NodeKind::Allocation), testing::ElementsAre("no allocator calls"));
+  EXPECT_THAT(texts(NodeKind::Launch), testing::Contains("one graph launch"));
+  EXPECT_THAT(texts(NodeKind::Copy), testing::Contains(testing::StartsWith("copies pinned op ")));
+  EXPECT_THAT(texts(NodeKind::Copy), testing::Contains(testing::StartsWith("copies overlapped op ")));
+  Span unknown;
+  unknown.op = 9999;
+  EXPECT_TRUE(editor.offers_for(unknown, true).empty());
 }
 
 // Processor time, so that other programs do not count.

@@ -111,6 +111,8 @@ HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& sp
   return card;
 }
 
+void add_path(HoverCard& card, const prof::PathOfSpan& span) { card.rows.push_back({"critical path", text(prof::path_text(span))}); }
+
 HoverCard folded_card(const prof::Trace& trace, size_t index, const prof::LodRect& rect, TimeRange column) {
   HoverCard card;
   card.title = count_text(rect.count) + " spans, " + fixed_text(rect.busy * 100.0, 0) + " % busy";

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/timeline/timeline_model.h"
+#include "profiling/causes/span_path.h"
 #include "profiling/trace/lod.h"
 
 namespace ws::app {
@@ -21,6 +22,7 @@ struct HoverCard {
 // `device`: name of the GPU; empty: no occupancy is shown.
 HoverCard span_card(const prof::Trace& trace, size_t track, const prof::Span& span, const QString& device = {},
                     prof::TimeNs clock_error = 0);
+void add_path(HoverCard& card, const prof::PathOfSpan& span);  // its part of the critical path, or its slack
 HoverCard folded_card(const prof::Trace& trace, size_t track, const prof::LodRect& rect, TimeRange column);
 
 constexpr int kCardWidth = 310;

@@ -355,10 +355,11 @@ void TimelineInput::showCard(QPoint at) {
     const TimeScale scale{model_->runRange(lane.run, geometry().range), 0, geometry().scale().width};
     const TimeRange column{scale.time(static_cast<double>(hit->rect.x0)),
                            scale.time(static_cast<double>(hit->rect.x1)) + 1};
-    overlay_->showCard(hit->rect.count > 1
-                           ? folded_card(trace, hit->track, hit->rect, column)
-                           : span_card(trace, hit->track, hit->rect.span, model_->run(lane.run)->device, clock_error(*model_->run(lane.run))),
-                       hit->box, at);
+    const Run* run = model_->run(lane.run);
+    const prof::SpanPath* path = lane.gpu_steps ? nullptr : model_->paths()->of(run);
+    HoverCard card = hit->rect.count > 1 ? folded_card(trace, hit->track, hit->rect, column) : span_card(trace, hit->track, hit->rect.span, run->device, clock_error(*run));
+    if (const auto span = path && hit->rect.count == 1 ? path->of(hit->track, hit->rect.span) : std::nullopt) add_path(card, *span);
+    overlay_->showCard(std::move(card), hit->box, at);
   }
   surface_->update();
 }

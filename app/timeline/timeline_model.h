@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "app/timeline/critical_paths.h"
 #include "app/timeline/lane_layout.h"
 #include "app/timeline/time_scale.h"
 #include "app/workspace/run.h"
@@ -28,6 +29,8 @@ class TimelineModel : public QObject {
   explicit TimelineModel(TimeCursor* cursor, QObject* parent = nullptr);
 
   TimeCursor* cursor() const { return cursor_; }
+  CriticalPaths* paths() { return &paths_; }
+  const CriticalPaths* paths() const { return &paths_; }
   TimeRange range() const { return {cursor_->begin(), cursor_->end()}; }
   void setRuns(const std::vector<Run*>& runs);
   void setShown(const Run* run);  // the run that the window shows: its lanes come first
@@ -117,6 +120,7 @@ class TimelineModel : public QObject {
   size_t looked_at_ = 0;   // how many runs had a trace then: files are read one after another
   bool own_width_ = true;  // we choose the width of the followed range
   bool followed_ = false;  // a run trained at the last change: its end must still be shown
+  CriticalPaths paths_{this};  // last member: it uses the members above
 };
 
 }  // namespace ws::app

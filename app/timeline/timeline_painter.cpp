@@ -23,6 +23,8 @@ constexpr double kFoldWidth = 14;  // of the arrow that folds a block of layers
 constexpr size_t kMostLayerSpans = 20'000;  // more of them are narrower than a pixel
 
 bool is_range_track(TrackKind kind) { return kind == TrackKind::Steps || kind == TrackKind::Phases; }
+// A long span that begins in the column of a tiny one is drawn as itself.
+bool reaches_far(const LodRect& rect) { return rect.count > 1 && rect.busy > 0.95f && rect.x1 - rect.x0 >= 10; }
 bool labels_outside(TrackKind kind) { return kind == TrackKind::Api || kind == TrackKind::GraphLaunches; }
 
 }  // namespace
@@ -289,6 +291,26 @@ TimelinePainter::Fill TimelinePainter::made(const QColor& fill) {
   return {fill, mixed(QColor(t.fill_edge.rgb()), fill, t.fill_edge.alphaF()), t.ink_on(fill)};
 }
 
+// What is not on the critical path.
+TimelinePainter::Fill TimelinePainter::dimmed(const Fill& fill) {
+  const Theme& t = theme();
+  return {mixed(fill.fill, t.base, kOffPath), mixed(fill.edge, t.base, kOffPath), t.secondary};
+}
+
+std::optional<double> TimelinePainter::onPath(const Lane& lane, size_t track, const LodRect& rect) const {
+  const prof::SpanPath* path = lane.gpu_steps ? nullptr : model_.paths()->of(model_.run(lane.run));
+  if (!path) return std::nullopt;
+  if (rect.count == 1 || reaches_far(rect)) {
+    const auto span = path->of(track, rect.span);
+    return span ? std::optional(span->on_path() ? 1.0 : 0.0) : std::nullopt;
+  }
+  const prof::TimeNs begin = model_.runRange(lane.run, g_->range).begin;
+  const auto time = [&](float x) { return begin + static_cast<prof::TimeNs>(static_cast<double>(x) * g_->scale().ns_per_px()); };
+  const prof::TimeRange column{time(rect.x0), time(rect.x1)};
+  const auto ns = path->on_path(track, column);
+  return ns ? std::optional(static_cast<double>(*ns) / static_cast<double>(std::max<prof::TimeNs>(1, column.length()))) : std::nullopt;
+}
+
 const TimelinePainter::Fill& TimelinePainter::fillOf(const Lane& lane, const prof::Track& track, const LodRect& rect) {
   const QColor colour = span_colour(model_.traceOf(lane), track, rect.span, rect.meaning);
   if (!colour.isValid()) return range_;
@@ -305,25 +327,25 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     const LodRect& rect = all[i];
     const double left = std::floor(g_->gutter + rect.x0);
     const double right = std::max(left + 1, std::round(g_->gutter + static_cast<double>(rect.x1)));
-    const Fill& fill = fillOf(lane, track, rect);
-    const bool neutral = &fill == &range_;
+    const Fill& full = fillOf(lane, track, rect);
+    const bool neutral = &full == &range_;
+    const auto on_path = onPath(lane, index, rect);
+    const bool dim = on_path && *on_path <= 0;
+    const Fill fill = dim ? dimmed(full) : full;
     QRectF box(left, top, right - left, height);
     // A copy narrower than a pixel must not hide the kernels around it.
     const bool beside =
         track.kind == TrackKind::Copies && lane.track_kind == TrackKind::Stream && rect.x1 - rect.x0 < 1;
-    // A long span that begins in the column of a tiny one is drawn as itself.
-    const bool reaches_far = rect.count > 1 && rect.busy > 0.95f && rect.x1 - rect.x0 >= 10;
     if (rect.count > 1 && track.kind == TrackKind::Samples) {
       paintSample(box, fill);
       continue;
     }
-    if ((rect.count > 1 && !reaches_far) || beside) {
+    if ((rect.count > 1 && !reaches_far(rect)) || beside) {
       // Several spans in one column: the height is the share of time that they cover.
       const double share = rect.count > 1 ? static_cast<double>(rect.busy) : static_cast<double>(rect.x1 - rect.x0);
       const double filled = std::max(2.0, std::round(height * share));
-      p_->fillRect(QRectF(left, top + height - filled, box.width(), filled),
-                   neutral ? fill.edge : fill.fill);
-      if (rect.count > 1) paintWait(lane, track, rect, QRectF(left, top + height - filled, box.width(), filled));  // one reaches far
+      paintColumn(box, filled, neutral ? full.edge : full.fill, on_path);
+      if (rect.count > 1) paintWait(lane, track, rect, QRectF(left, top + height - filled, box.width(), filled), dim);  // one reaches far
       continue;
     }
     if (track.kind == TrackKind::Samples) {
@@ -336,14 +358,22 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     }
     const double next = i + 1 < all.size() ? g_->gutter + static_cast<double>(all[i + 1].x0) : band.right();
     const Fill* ink = track.kind == TrackKind::Samples ? &sampled_ : &fill;
-    if (const QRectF wait = paintWait(lane, track, rect, box); !wait.isEmpty()) {  // the label goes where more space is
+    if (const QRectF wait = paintWait(lane, track, rect, box, dim); !wait.isEmpty()) {  // the label goes where more space is
       const bool in_wait = wait.width() > box.width() / 2;
-      if (in_wait) ink = &waiting_;
+      if (in_wait && !dim) ink = &waiting_;
       in_wait ? box.setRight(wait.right()) : box.setLeft(wait.right());
     }
     const double before = i > 0 ? g_->gutter + static_cast<double>(all[i - 1].x1) : band.left();
     if (next - left > 10) paintLabel(lane, track, rect, box, *ink, std::min(next - right, i > 0 ? left - before : next - right));
   }
+}
+
+// Its bright part is as high as the share of its time on the critical path.
+void TimelinePainter::paintColumn(QRectF box, double filled, const QColor& colour, std::optional<double> on_path) {
+  const double bright = on_path ? std::min(filled, std::ceil(box.height() * *on_path)) : filled;
+  const auto part = [&](double high) { return QRectF(box.left(), box.bottom() - high, box.width(), high); };
+  if (bright < filled) p_->fillRect(part(filled), mixed(colour, theme().base, kOffPath));
+  if (bright > 0) p_->fillRect(part(bright), colour);
 }
 
 // A mark where the stack was seen. Until the next sample nobody knows, so nothing fills the time between.
@@ -353,7 +383,7 @@ void TimelinePainter::paintSample(QRectF box, const Fill& fill) {
   p_->fillRect(QRectF(box.left(), box.top(), std::min(kMark, box.width()), box.height()), fill.fill);
 }
 
-QRectF TimelinePainter::paintWait(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box) {
+QRectF TimelinePainter::paintWait(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box, bool dim) {
   constexpr double kLeastBox = 3;
   if (track.rank < 0 || rect.meaning != prof::Meaning::Communication || box.width() < kLeastBox) return {};
   const prof::CollectiveWaits& waits =
@@ -363,7 +393,7 @@ QRectF TimelinePainter::paintWait(const Lane& lane, const prof::Track& track, co
   const double end = std::min(std::round(g_->scale().x(rect.span.start + parts->wait - model_.offset(lane.run))), box.right() - 1);
   const QRectF wait(box.left() + 1, box.top() + 1, end - box.left() - 1, box.height() - 2);
   if (wait.width() < 1) return {};
-  p_->fillRect(wait, waiting_.fill);
+  p_->fillRect(wait, dim ? dimmed(waiting_).fill : waiting_.fill);
   return wait;
 }
 

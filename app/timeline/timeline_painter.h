@@ -44,14 +44,18 @@ class TimelinePainter {
   void paintLayers(const Lane& lane, int y);
   std::vector<LayerBlock> layersIn(const Lane& lane, const TimelineGeometry& geometry) const;
   void paintRects(const Lane& lane, size_t track, QRectF band);
+  void paintColumn(QRectF box, double filled, const QColor& colour, std::optional<double> on_path);
+  // The share of the time of a rectangle that is on the critical path. Empty: no path is shown there.
+  std::optional<double> onPath(const Lane& lane, size_t track, const prof::LodRect& rect) const;
   void paintSample(QRectF box, const Fill& fill);
   void paintIdle(const Lane& lane, QRectF band);
-  // The part of a collective that waits, in a paler colour. Empty if it waits for less than a pixel.
-  QRectF paintWait(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box);
+  // The part of a collective that waits, in a paler colour; `dim`: off the critical path. Empty if it waits for less than a pixel.
+  QRectF paintWait(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box, bool dim);
   void paintLabel(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box, const Fill& fill, double space);
   void paintGutter(const Lane& lane, int y);
   const Fill& fillOf(const Lane& lane, const prof::Track& track, const prof::LodRect& rect);
   static Fill made(const QColor& fill);
+  static Fill dimmed(const Fill& fill);
   int64_t stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const;
   BlockNames namesFor(const Lane& lane, const prof::Track& track, const prof::LodRect& rect) const;
 

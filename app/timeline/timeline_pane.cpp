@@ -11,10 +11,14 @@
 #include <QScrollBar>
 #include <QShortcut>
 
+#include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "app/timeline/meaning_legend.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/compared_live_run.h"
 #include "app/workspace/report_reader.h"
+#include "profiling/base/failure.h"
+#include "profiling/causes/edits.h"
 
 namespace ws::app {
 namespace {
@@ -48,7 +52,9 @@ TimelinePane::TimelinePane(TimeCursor* cursor, Focus* focus, QWidget* parent)
   connect(view_, &TimelineView::laneMenuWanted, this, &TimelinePane::laneMenu);
   connect(cursor, &TimeCursor::rangeChanged, this, &TimelinePane::showNote);
   connect(&model_, &TimelineModel::alignChanged, this, &TimelinePane::showNote);
-  connect(&model_, &TimelineModel::lanesChanged, this, [this] { showLegend(); });
+  connect(&model_, &TimelineModel::lanesChanged, this, [this] { showLegend(); showPath(); });
+  connect(model_.paths(), &CriticalPaths::changed, this, &TimelinePane::showNote);
+  showPath();
   showNote();
 }
 
@@ -75,6 +81,12 @@ void TimelinePane::buildOptions() {
             [this, align] { chooseAlign(align); });
   align_->setMenu(menu);
   addOption(align_);
+  path_ = new QPushButton(tr("Critical path"), this);
+  path_->setProperty("small", true);
+  path_->setFont(ui_font(12));
+  path_->setCheckable(true);
+  connect(path_, &QPushButton::toggled, model_.paths(), &CriticalPaths::setShown);
+  addOption(path_);
   lanes_ = option_button(tr("Lanes: show, hide, keep the last seconds"), this);
   lanes_->setText(tr("Lanes"));
   lanes_->setMenu(new QMenu(lanes_));
@@ -163,6 +175,10 @@ void TimelinePane::buildCommands() {
   addCommand(tr("Jump to step…"), {}, [this] { askForStep(); });
   addCommand(tr("Jump to the slowest step"), {}, [this] { view_->search()->jumpToSlowestStep(); });
   addCommand(tr("Jump to the longest gap on the GPU"), {}, [this] { view_->search()->jumpToLongestGap(); });
+  addCommand(tr("Show or hide the critical path"), {}, [this] {
+    if (path_->isEnabled()) path_->toggle();
+    else emit said(model_.paths()->whyNot());
+  });
   addCommand(tr("Mark here"), "M", [this] { view_->search()->addMark(); });
   addCommand(tr("Next mark"), "]", [this] { view_->search()->nextMark(true); });
   addCommand(tr("Previous mark"), "[", [this] { view_->search()->nextMark(false); });
@@ -171,6 +187,12 @@ void TimelinePane::buildCommands() {
   addCommand(tr("Align runs by step start"), {}, [this] { chooseAlign(Align::Step); });
   addCommand(tr("Align runs by run start"), {}, [this] { chooseAlign(Align::RunStart); });
   addCommand(tr("Align runs by wall time"), {}, [this] { chooseAlign(Align::Wall); });
+}
+
+void TimelinePane::showPath() {
+  const QString why_not = model_.paths()->whyNot();
+  path_->setEnabled(why_not.isEmpty());
+  path_->setToolTip(why_not.isEmpty() ? tr("Dims what is not on the critical path: the chain of work and waits that decides how long a step takes") : why_not);
 }
 
 void TimelinePane::setRuns(const std::vector<Run*>& runs) {
@@ -208,6 +230,7 @@ void TimelinePane::showNote() {
   if (model_.cursor()->follow() && leader >= 0 && model_.run(leader)->live()) note = tr("last %1").arg(note);
   if (model_.align() == Align::Step && model_.runCount() > 1)
     note += alignedNote();
+  if (const QString path = model_.paths()->note(); !path.isEmpty()) note += " · " + path;
   setTitle(tr("Timeline"), note);
 }
 
@@ -231,6 +254,7 @@ void TimelinePane::laneMenu(const QString& key, const QPoint& at) {
   auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& l) { return l.key == key; });
   if (lane == lanes.end()) return;
   QMenu menu;
+  addEdits(menu, view_->mapFromGlobal(at));
   if (lane->kind == LaneKind::Group || lane->folded) {
     menu.addAction(lane->folded ? tr("Unfold") : tr("Fold"), this, [this, key] { model_.toggleFolded(key); });
   } else {
@@ -245,6 +269,30 @@ void TimelinePane::laneMenu(const QString& key, const QPoint& at) {
   menu.addAction(tr("Undo zoom"), view_, &TimelineView::undoZoom);
   menu.addAction(tr("Show all lanes"), this, [this] { filter_->clear(); model_.showAll(); });
   menu.exec(at);
+}
+
+// The steps are replayed when the menu opens, as on the page What if.
+void TimelinePane::addEdits(QMenu& menu, QPoint at) {
+  const auto hit = view_->hitAt(at);
+  if (!hit || hit->rect.count > 1) return;
+  const Lane& lane = model_.lanes()[static_cast<size_t>(hit->lane)];
+  Run* run = model_.run(lane.run);
+  const prof::Track& track = model_.traceOf(lane).tracks()[hit->track];
+  if (lane.gpu_steps || !prof::may_have_causes(track)) return;
+  QMenu* edits = menu.addMenu(tr("What if"));
+  menu.addSeparator();
+  connect(edits, &QMenu::aboutToShow, this, [this, edits, run = QPointer<Run>(run), span = hit->rect.span, on_gpu = prof::on_gpu(track)] {
+    edits->clear();
+    try {
+      if (!run) return;
+      const prof::StepCauses causes = causes_of(*run);
+      for (const prof::EditOffer& offer : prof::Editor(causes, run->trace).offers_for(span, on_gpu))
+        connect(edits->addAction(text(offer.words).replace('&', "&&")), &QAction::triggered, this, [this, run, edit = text(offer.text)] { emit whatIfWanted(run, edit); });
+      if (edits->isEmpty()) edits->addAction(tr("No edit of this changes %1").arg(text(prof::which_steps(causes.which))))->setEnabled(false);
+    } catch (const Failure& problem) {
+      edits->addAction(QString::fromUtf8(problem.what()))->setEnabled(false);
+    }
+  });
 }
 
 void TimelinePane::fillLanesMenu() {

@@ -33,6 +33,7 @@ class TimelinePane : public Pane {
 
  signals:
   void said(const QString& sentence);
+  void whatIfWanted(ws::app::Run* run, const QString& edit);
   void keepWanted(ws::app::Run* run, double seconds);  // its last seconds, as a run of their own
   void findWanted();                                   // while the timeline is not visible
 
@@ -50,6 +51,8 @@ class TimelinePane : public Pane {
   QString alignedNote() const;
   void chooseAlign(Align align);
   void laneMenu(const QString& key, const QPoint& at);
+  void addEdits(QMenu& menu, QPoint at);  // of the span there, for the page What if
+  void showPath();
   void fillLanesMenu();
   void editNote(int mark);
   void askForStep();
@@ -58,7 +61,7 @@ class TimelinePane : public Pane {
   TimelineModel model_;
   TimelineView* view_;
   MeaningLegend* legend_;
-  QPushButton *align_, *lanes_, *fit_;
+  QPushButton *align_, *path_, *lanes_, *fit_;
   QLineEdit *filter_, *find_;
   QWidget* find_bar_;
   QScrollBar* bar_;

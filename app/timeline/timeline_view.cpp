@@ -24,6 +24,7 @@ TimelineView::TimelineView(TimelineModel* model, Focus* focus, QWidget* parent)
   setAccessibleName(tr("Timeline"));
   connect(&viewport_, &TimelineViewport::changed, this, &TimelineView::stale);
   connect(model_, &TimelineModel::lanesChanged, this, [this] { painter_.forget(); overlay_.forget(); });
+  connect(model_->paths(), &CriticalPaths::changed, this, &TimelineView::stale);
   connect(model_, &TimelineModel::marksChanged, this, qOverload<>(&QWidget::update));
   connect(model_->cursor(), &TimeCursor::cursorChanged, this, qOverload<>(&QWidget::update));
   connect(focus_, &Focus::changed, this, [this] { describe(); update(); });

@@ -34,10 +34,12 @@ prof::StepSample sample_of(const Run& run) {
   return sample;
 }
 
-prof::StepCauses causes_of(const Run& run) {
+prof::StepCausesFacts causes_facts(const Run& run) {
   constexpr size_t kMostSpans = 100'000;
-  return prof::step_causes(run.trace, {.steps_per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .own_training = run.hasChoices(), .fused = run.hasChoices() && run.spec.exec.fusion != Fusion::Off, .step_us = run.step_time.us, .most_spans = kMostSpans});
+  return {.steps_per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .own_training = run.hasChoices(), .fused = run.hasChoices() && run.spec.exec.fusion != Fusion::Off, .step_us = run.step_time.us, .most_spans = kMostSpans};
 }
+
+prof::StepCauses causes_of(const Run& run) { return prof::step_causes(run.trace, causes_facts(run)); }
 
 ComparedRun compared_run(const Run& run) {
   ComparedRun out;

@@ -52,6 +52,7 @@ class Workspace : public QObject {
   Run* pinnedBaseline();
   void pinBaseline(const Run* run);  // nullptr: unpins
   void recordAgain() { emit recordAgainWanted(); }  // the shown program, with the options of its panel
+  void ask(Run* run, const QString& edit) { emit editWanted(run, edit); }  // what a step would take, on the page What if
   void findInTimeline() { emit findWanted(); }
   void noteOnTab(const QObject* page, const QString& note) { emit tabNoted(page, note); }  // "3" beside its name
 
@@ -70,6 +71,7 @@ class Workspace : public QObject {
   void pinnedChanged();
   // A training has ended: its result, and the baseline that it was compared with (nullptr if there is none).
   void concluded(const QString& line, ws::app::Run* run, ws::app::Run* baseline);
+  void editWanted(ws::app::Run* run, const QString& edit);
   void findWanted();
   void tabNoted(const QObject* page, const QString& note);
 

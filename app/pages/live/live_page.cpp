@@ -100,6 +100,7 @@ void connect_timeline(Workspace& workspace, TimelinePane* timeline) {
   QObject::connect(timeline, &TimelinePane::findWanted, &workspace, &Workspace::showLive);
   QObject::connect(timeline, &TimelinePane::said, &workspace,
                    [&workspace](const QString& sentence) { workspace.say(sentence, false); });
+  QObject::connect(timeline, &TimelinePane::whatIfWanted, &workspace, &Workspace::ask);
   QObject::connect(timeline, &TimelinePane::keepWanted, workspace.jobs(),
                    [jobs = workspace.jobs()](Run* run, double seconds) {
                      auto kept = std::make_shared<KeptSeconds>(last_seconds(*run, seconds));

@@ -16,14 +16,14 @@ namespace ws::app {
 namespace {
 
 constexpr double kLeft = 116, kRight = 14, kLegend = 20, kAxis = kLegend + 22, kTitle = 22, kLeastRow = 13, kMostRow = 120, kBarSpace = 6, kSpace = 10;
-constexpr double kFaint = 0.3, kUnderline = 2;
+constexpr double kUnderline = 2;
 constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
 constexpr int kFewestLetters = 6;
 
 QString where_text(const PathPicture::Bar& bar) {
   if (bar.made_to_fit) return QObject::tr("Drawn as short as it must be, so that no other rank waits for it.");
   const QString ahead = bar.launched_before ? QObject::tr(" Launched in the step before.") : QString();
-  return (bar.on_path ? QObject::tr("On the critical path.") : QObject::tr("Off the path: it could end %1 later.").arg(step_time_text(bar.slack_us))) + ahead;
+  return QObject::tr("Critical path: %1.").arg(text(prof::path_text(bar.path))) + ahead;
 }
 
 // The line below what is on the path.
@@ -112,7 +112,7 @@ void StepPathView::paintLegend(QPainter& painter) const {
   put(tr(", which decides how long a step takes"));
   const QRectF faint = kSwatch.translated(left + 18 - kSwatch.left(), 0);
   if (faint.right() + kAfterSwatch < width() - kRight) {
-    painter.setOpacity(kFaint);
+    painter.setOpacity(kOffPath);
     draw_fill(painter, faint, meaning_brush(prof::Meaning::Sync));
     painter.setOpacity(1);
   }
@@ -167,13 +167,13 @@ void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, doub
   painter.drawText(QRectF(8, top, kLeft - 14, height), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(row.name, Qt::ElideRight, static_cast<int>(kLeft - 14)));
   for (const PathPicture::Bar& bar : row.bars) {
     const QRectF box(x(bar.begin), top + space / 2, std::max(1.0, x(bar.end) - x(bar.begin)), height - space);
-    painter.setOpacity(bar.on_path ? 1 : kFaint);
+    painter.setOpacity(bar.path.on_path() ? 1 : kOffPath);
     if (!bar.is_gap) draw_fill(painter, box, bar.waits_for_data ? QBrush(part_colour({.kind = prof::PartKind::HostData})) : meaning_brush(bar.meaning));
     painter.setOpacity(1);
-    if (bar.on_path) underline(painter, box, std::min(kUnderline, space / 2));
+    if (bar.path.on_path()) underline(painter, box, std::min(kUnderline, space / 2));
     const QString name = name_in(painter.fontMetrics(), bar.name, box.width());
     if (name.isEmpty()) continue;
-    painter.setPen(bar.on_path && !bar.is_gap ? theme().ink_on(theme().of(bar.meaning)) : theme().secondary);
+    painter.setPen(bar.path.on_path() && !bar.is_gap ? theme().ink_on(theme().of(bar.meaning)) : theme().secondary);
     painter.drawText(box.adjusted(4, 0, -2, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
   }
 }

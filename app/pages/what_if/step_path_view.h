@@ -5,7 +5,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "profiling/causes/critical_path.h"
+#include "profiling/causes/span_path.h"
 
 namespace ws::app {
 
@@ -15,8 +15,7 @@ struct PathPicture {
     double begin = 0, end = 0;
     prof::Meaning meaning = prof::Meaning::Other;
     QString name;
-    double slack_us = 0;
-    bool on_path = false;
+    prof::PathOfSpan path;
     bool waits_for_data = false;
     bool made_to_fit = false;  // of a rank that an edit puts on time
     bool is_gap = false;       // time on the path before the next bar of the row: it has no block

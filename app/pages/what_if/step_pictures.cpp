@@ -77,7 +77,7 @@ void add_gaps(Rows& rows, const prof::CauseGraph& graph, const prof::CriticalPat
     const auto us = shown.us(piece.begin, piece.end);
     if (row == rows.end() || !us) continue;
     const prof::PathCauseId cause = prof::cause_of_edge(graph, piece.to, edge);
-    row->second.bars.push_back({.begin = us->first, .end = us->second, .meaning = cause.meaning, .name = text(prof::path_cause_name(cause)), .on_path = true, .is_gap = true});
+    row->second.bars.push_back({.begin = us->first, .end = us->second, .meaning = cause.meaning, .name = text(prof::path_cause_name(cause)), .path = {piece.end - piece.begin, piece.end - piece.begin, 0}, .is_gap = true});
   }
 }
 
@@ -127,9 +127,8 @@ Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std
     PathPicture::Row& row = rows[{!prof::runs_on_host(n.kind), n.row}];
     const prof::Track& track = trace.tracks()[n.track];
     if (row.name.isEmpty()) row.name = row_name(track, several);
-    row.bars.push_back({us->first, us->second, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, path.node_ns[node] > 0,
-                        prof::cause_of_node(n).cause == prof::PathCause::WaitsForData, on_time.contains(n.rank), false,
-                        launched_before});
+    row.bars.push_back({us->first, us->second, prof::cause_of_node(n).meaning, name_of(n, trace), {path.node_ns[node], times[prof::end_of(node)] - times[prof::start_of(node)], path.slack_ns[node]},
+                        prof::cause_of_node(n).cause == prof::PathCause::WaitsForData, on_time.contains(n.rank), false, launched_before});
   }
   add_gaps(rows, graph, path, part);
   return rows;

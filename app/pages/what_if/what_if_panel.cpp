@@ -395,6 +395,15 @@ bool WhatIfPanel::addEdit(const QString& edit) {
   return used;
 }
 
+void WhatIfPanel::ask(Run* run, const QString& edit) {
+  setRun(run);
+  const QStringList before = edits_;
+  if (!touched_) edits_.clear();
+  if (addEdit(edit)) return;
+  edits_ = before;
+  input_->setText(edit);
+}
+
 // An advice takes the place of another one. Edits of the person stay.
 void WhatIfPanel::addRemedy(int row) {
   const Insight& chosen = remedies_[static_cast<size_t>(row)];

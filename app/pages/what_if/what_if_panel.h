@@ -34,6 +34,7 @@ class WhatIfPanel : public QWidget {
   void setRun(Run* run);
   const Run* run() const { return run_; }
   bool addEdit(const QString& edit);  // false: it cannot be applied, and said() has the reason
+  void ask(Run* run, const QString& edit);     // another page asks: takes the place of the advice, not of the person's edits
   void removeEdit(int index);
   void clearEdits();
   const QStringList& edits() const { return edits_; }

@@ -184,7 +184,7 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   for (const PathPicture& picture : panel.view()->pictures()) {
     double on_path = 0;
     for (const PathPicture::Row& row : picture.rows)
-      for (const PathPicture::Bar& bar : row.bars) on_path += bar.on_path ? bar.end - bar.begin : 0;
+      for (const PathPicture::Bar& bar : row.bars) on_path += bar.path.on_path() ? bar.end - bar.begin : 0;
     QVERIFY2(on_path > 0.95 * picture.length_us, qPrintable(QString("%1: %2 of %3 µs").arg(picture.title).arg(on_path).arg(picture.length_us)));
   }
   for (const PathPicture& picture : panel.view()->pictures())

@@ -47,6 +47,13 @@ bool is_own_key(const QKeyEvent& event) {
   return plain && std::ranges::find(kOwn, key_of(event)) != std::end(kOwn);
 }
 
+// A column of several spans has its time on the path.
+std::optional<prof::PathOfSpan> part_of(const prof::SpanPath& path, const TimelinePainter::Hit& hit, TimeRange column) {
+  if (hit.rect.count == 1) return path.of(hit.track, hit.rect.span);
+  const auto ns = path.on_path(hit.track, column);
+  return ns ? std::optional(prof::PathOfSpan{*ns, column.length(), prof::kNoSlack}) : std::nullopt;
+}
+
 }  // namespace
 
 TimelineInput::TimelineInput(QWidget* surface, TimelineModel* model, TimelineViewport* viewport,
@@ -358,7 +365,7 @@ void TimelineInput::showCard(QPoint at) {
     const Run* run = model_->run(lane.run);
     const prof::SpanPath* path = lane.gpu_steps ? nullptr : model_->paths()->of(run);
     HoverCard card = hit->rect.count > 1 ? folded_card(trace, hit->track, hit->rect, column) : span_card(trace, hit->track, hit->rect.span, run->device, clock_error(*run));
-    if (const auto span = path && hit->rect.count == 1 ? path->of(hit->track, hit->rect.span) : std::nullopt) add_path(card, *span);
+    if (const auto part = path ? part_of(*path, *hit, column) : std::nullopt) add_path(card, *part);
     overlay_->showCard(std::move(card), hit->box, at);
   }
   surface_->update();

@@ -302,7 +302,9 @@ std::optional<double> TimelinePainter::onPath(const Lane& lane, size_t track, co
   if (!path) return std::nullopt;
   if (rect.count == 1 || reaches_far(rect)) {
     const auto span = path->of(track, rect.span);
-    return span ? std::optional(span->on_path() ? 1.0 : 0.0) : std::nullopt;
+    if (!span) return std::nullopt;
+    const bool bright = span->slack_ns == prof::kNoSlack ? 2 * span->path_ns >= span->lasts_ns : span->on_path();  // of a range: most of it
+    return bright ? 1.0 : 0.0;
   }
   const prof::TimeNs begin = model_.runRange(lane.run, g_->range).begin;
   const auto time = [&](float x) { return begin + static_cast<prof::TimeNs>(static_cast<double>(x) * g_->scale().ns_per_px()); };

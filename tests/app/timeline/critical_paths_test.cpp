@@ -196,6 +196,9 @@ void CriticalPathsTest::aCardHasTheTimeOnThePathOrTheSlack() {
     };
     QTRY_VERIFY(shows("critical path"));
     QVERIFY2(shows(expected), qPrintable(expected));  // the whole text, and not a cut one
+    QStringList wrong;
+    check(t.view(), on_path ? "card on the path" : "card off the path", wrong);
+    QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
   }
   QVERIFY(QFontMetricsF(ui_font(11)).horizontalAdvance("not on it, could take 30.0 µs longer") <= kCardWidth - 114);
   t.pane.setRuns({});

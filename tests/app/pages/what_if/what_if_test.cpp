@@ -246,6 +246,10 @@ void WhatIfTest::aWrongEditIsRefusedAndChangesNothing() {
   QCOMPARE(said.size(), 2);
   QVERIFY(said[0][0].toString().contains("fc9"));
   QCOMPARE(shown.panel.edits(), QStringList({"no sync"}));
+  shown.panel.ask(shown.run.get(), "fc9 /2");  // of another page: it can be corrected
+  QCOMPARE(said.size(), 3);
+  QCOMPARE(shown.panel.input()->text(), QString("fc9 /2"));
+  QCOMPARE(shown.panel.edits(), QStringList({"no sync"}));
 }
 
 void WhatIfTest::editsOfAnotherRunAreLeftOut() {

@@ -277,16 +277,15 @@ void TimelinePane::addEdits(QMenu& menu, QPoint at) {
   if (!hit || hit->rect.count > 1) return;
   const Lane& lane = model_.lanes()[static_cast<size_t>(hit->lane)];
   Run* run = model_.run(lane.run);
-  const prof::Track& track = model_.traceOf(lane).tracks()[hit->track];
-  if (lane.gpu_steps || !prof::may_have_causes(track)) return;
+  if (lane.gpu_steps || !prof::may_have_causes(run->trace.tracks()[hit->track])) return;
   QMenu* edits = menu.addMenu(tr("What if"));
   menu.addSeparator();
-  connect(edits, &QMenu::aboutToShow, this, [this, edits, run = QPointer<Run>(run), span = hit->rect.span, on_gpu = prof::on_gpu(track)] {
+  connect(edits, &QMenu::aboutToShow, this, [this, edits, run = QPointer<Run>(run), span = hit->rect.span, track = hit->track] {
     edits->clear();
     try {
       if (!run) return;
       const prof::StepCauses causes = causes_of(*run);
-      for (const prof::EditOffer& offer : prof::Editor(causes, run->trace).offers_for(span, on_gpu))
+      for (const prof::EditOffer& offer : prof::Editor(causes, run->trace).offers_for(run->trace.tracks()[track], span))
         connect(edits->addAction(text(offer.words).replace('&', "&&")), &QAction::triggered, this, [this, run, edit = text(offer.text)] { emit whatIfWanted(run, edit); });
       if (edits->isEmpty()) edits->addAction(tr("No edit of this changes %1").arg(text(prof::which_steps(causes.which))))->setEnabled(false);
     } catch (const Failure& problem) {

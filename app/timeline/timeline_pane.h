@@ -1,4 +1,4 @@
-// The timeline with its title bar: legend, alignment, filter, find, and the actions for menus and the palette.
+// The timeline with its title bar: legend, alignment, filter, critical path, find, and the actions for menus and the palette.
 #pragma once
 #include <QList>
 #include <memory>

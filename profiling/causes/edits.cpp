@@ -13,6 +13,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/statistics.h"
 #include "profiling/base/text.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {
@@ -310,9 +311,9 @@ std::vector<EditOffer> Editor::general_offers_for(const CauseNode& node) const {
   return {{rank + " was on time", rank + " on time"}};
 }
 
-std::vector<EditOffer> Editor::offers_for(const Span& span, bool on_gpu) const {
+std::vector<EditOffer> Editor::offers_for(const Track& track, const Span& span) const {
   const auto like = std::ranges::find_if(graph_.nodes, [&](const CauseNode& node) {
-    return node.kind != NodeKind::Meeting && node.name == span.name && node.op == span.op && runs_on_host(node.kind) != on_gpu;
+    return node.kind != NodeKind::Meeting && node.name == span.name && node.op == span.op && node.rank == track.rank && runs_on_host(node.kind) != on_gpu(track);
   });
   if (like == graph_.nodes.end()) return {};
   const auto at = static_cast<uint32_t>(like - graph_.nodes.begin());

@@ -61,7 +61,7 @@ class Editor {
   void apply(const Edit& edit, Timing& timing) const;
   std::vector<EditOffers> offers() const;
   // What can be asked of a span: of its op, module and line in all steps. Empty if the steps have no such span.
-  std::vector<EditOffer> offers_for(const Span& span, bool on_gpu) const;
+  std::vector<EditOffer> offers_for(const Track& track, const Span& span) const;
   const std::vector<PathGroup>& groups() const { return groups_; }
   void make_free(const PathGroup& group, Timing& timing) const;  // its work takes no time, its delays go
 

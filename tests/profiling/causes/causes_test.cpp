@@ -925,7 +925,7 @@ TEST(Offers, ASpanHasTheEditsThatChangeIt) {
     Span span;
     span.name = node->name, span.op = node->op;
     std::vector<std::string> found;
-    for (const EditOffer& offer : editor.offers_for(span, !runs_on_host(kind))) {
+    for (const EditOffer& offer : editor.offers_for(run.trace.tracks()[node->track], span)) {
       EXPECT_NO_THROW(what_if(causes, run.trace, parse_edits(offer.text), 0)) << offer.text;
       EXPECT_NE(offer.words, offer.text);
       found.push_back(offer.text);
@@ -940,7 +940,21 @@ TEST(Offers, ASpanHasTheEditsThatChangeIt) {
   EXPECT_THAT(texts(NodeKind::Copy), testing::Contains(testing::StartsWith("copies overlapped op ")));
   Span unknown;
   unknown.op = 9999;
-  EXPECT_TRUE(editor.offers_for(unknown, true).empty());
+  EXPECT_TRUE(editor.offers_for(run.trace.tracks()[causes.graph.nodes[0].track], unknown).empty());
+}
+
+TEST(Offers, ACollectiveAsksForItsRank) {
+  const RunData run = import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun"});
+  const StepCauses causes = step_causes(run);
+  for (const int rank : {0, 1}) {
+    const auto node = std::ranges::find_if(causes.graph.nodes, [rank](const CauseNode& n) { return n.kind == NodeKind::Kernel && n.meaning == Meaning::Communication && n.rank == rank; });
+    ASSERT_NE(node, causes.graph.nodes.end());
+    Span span;
+    span.name = node->name, span.op = node->op;
+    const std::vector<EditOffer> offers = Editor(causes, run.trace).offers_for(run.trace.tracks()[node->track], span);
+    ASSERT_FALSE(offers.empty());
+    EXPECT_EQ(offers[0].text, "rank " + std::to_string(rank) + " on time");
+  }
 }
 
 // Processor time, so that other programs do not count.

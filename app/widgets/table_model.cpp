@@ -123,27 +123,31 @@ QString ask_and_write(QWidget* parent, const QString& name, const Table& table) 
   return written_text(path);
 }
 
+// The first column of texts is cut if there is not enough space. What is left goes to all columns of texts.
 void fit_columns(QTableView& table, const TableModel& model) {
   constexpr int kMargins = 18, kLeastName = 52, kRowsMeasured = 300;
   constexpr double kBars = 0.28;  // of the width
   const int columns = model.columnCount(), rows = std::min(model.rowCount(), kRowsMeasured);
-  int names = -1, taken = 0;
+  std::vector<int> shown, texts;
+  int left = table.viewport()->width();
   for (int c = 0; c < columns; ++c) {
     if (table.isColumnHidden(c)) continue;
-    if (names < 0 && model.table().columns[static_cast<size_t>(c)].kind == Table::Kind::Text) {
-      names = c;
-      continue;
-    }
     double wide = 0;
     for (int r = 0; r < rows; ++r)
-      wide = std::max(wide, number_width(ui_font(12, model.isSum(r) ? 600 : 400), model.index(r, c).data().toString()));
+      if (!model.isHeading(r)) wide = std::max(wide, number_width(ui_font(12, model.isSum(r) ? 600 : 400), model.index(r, c).data().toString()));
     if (rows > 0 && model.index(0, c).data(kBarRole).isValid()) wide += kBars * table.viewport()->width();
     table.setColumnWidth(c, std::max(static_cast<int>(wide) + kMargins, table.horizontalHeader()->sectionSizeHint(c)));
-    taken += table.columnWidth(c);
+    shown.push_back(c);
+    left -= table.columnWidth(c);
+    if (model.table().columns[static_cast<size_t>(c)].kind == Table::Kind::Text) texts.push_back(c);
   }
-  const int left = table.viewport()->width() - taken;
-  if (names >= 0) return table.setColumnWidth(names, std::max(kLeastName, left));
-  for (int c = 0; c < columns && left > 0; ++c) table.setColumnWidth(c, table.columnWidth(c) + left / columns);
+  if (left < 0 && !texts.empty()) return table.setColumnWidth(texts[0], std::max(kLeastName, table.columnWidth(texts[0]) + left));
+  const std::vector<int>& wider = texts.empty() ? shown : texts;
+  for (size_t i = 0; i < wider.size() && left > 0; ++i) {
+    const int more = left / static_cast<int>(wider.size() - i);
+    table.setColumnWidth(wider[i], table.columnWidth(wider[i]) + more);
+    left -= more;
+  }
 }
 
 }  // namespace ws::app

@@ -204,8 +204,9 @@ std::string saving_text(const Insight& insight, double step_us) {
 std::string relation_text(const Insight& insight) {
   const Now now = now_of(insight);
   if (!insight.saves_us.known() || !(now.us > 0)) return {};
+  constexpr double kAbout = 0.1;
   const double more = insight.saves_us.value - now.us;
-  std::string saves = "about that";
+  std::string saves = std::abs(more) <= kAbout * now.us ? "about that" : time_text(insight.saves_us.value) + ", the same within its noise";
   if (more > insight.saves_us.half_width) saves = "more, because what follows begins earlier";
   if (more < -insight.saves_us.half_width) saves = "less, because " + now.rest;
   return now.what + ". A step saves " + saves + ".";

@@ -11,6 +11,7 @@
 #include "app/widgets/glossary.h"
 #include "app/widgets/theme.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "profiling/base/table.h"
 
 namespace ws::app {
 namespace {
@@ -125,10 +126,9 @@ void StepPathView::paintLegend(QPainter& painter) const {
 
 void StepPathView::paintAxis(QPainter& painter) const {
   painter.setFont(ui_font(11));
-  constexpr double kMilliseconds = 10'000;  // from this many µs on
-  const bool ms = longest() >= kMilliseconds;
-  const double unit = ms ? 1e3 : 1;
-  const QString unit_name = ms ? tr(" ms") : tr(" µs");
+  const StepUnit of_step(longest());
+  const double unit = of_step.ms ? 1e3 : 1;
+  const QString unit_name = QString(" ") + of_step.name();
   for (const double shown : ticks(0, longest() / unit, false, std::max(2, width() / 110))) {
     const double tick = shown * unit;
     painter.setPen(theme().grid);

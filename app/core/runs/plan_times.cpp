@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "engine/plan/op_tags.h"
 #include "profiling/analysis/inner_parts.h"
@@ -168,14 +169,18 @@ std::vector<prof::OpTag> op_tags(const Plan& plan, const prof::Trace& trace) {
 
 std::map<prof::OpTag, OpTime> op_times(const prof::Trace& trace, size_t newest_spans) {
   std::map<prof::OpTag, std::vector<uint64_t>> durations;
+  std::map<std::pair<prof::OpTag, uint32_t>, uint64_t> of_step;  // an op may be several kernels
   for (const prof::Track* track : work_tracks(trace)) {
     size_t seen = 0;
     for (auto block = track->blocks.rbegin(); block != track->blocks.rend() && seen < newest_spans; ++block)
       for (const prof::Span& span : block->spans) {
         ++seen;
-        if (span.op != prof::kNoOp) durations[span.op].push_back(span.duration);
+        if (span.op == prof::kNoOp) continue;
+        if (span.step > 0) of_step[{span.op, span.step}] += span.duration;
+        else durations[span.op].push_back(span.duration);
       }
   }
+  for (const auto& [work, ns] : of_step) durations[work.first].push_back(ns);
   std::map<prof::OpTag, OpTime> times;
   for (auto& [op, ns] : durations) {
     const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);

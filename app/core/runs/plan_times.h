@@ -15,10 +15,10 @@ namespace ws::app {
 std::vector<prof::OpTag> op_tags(const Plan& plan, const prof::Trace& trace);
 
 struct OpTime {
-  size_t count = 0;
+  size_t count = 0;  // of steps; of executions where steps have no numbers
   double us = 0;  // median, as the step time is: on a busy machine a few executions take far longer
 };
-// Times by tag, from the newest spans where the work was recorded: streams, the inside of a
+// Times of a step by tag, from the newest spans where the work was recorded: streams, the inside of a
 // resident kernel, or CPU threads.
 std::map<prof::OpTag, OpTime> op_times(const prof::Trace& trace, size_t newest_spans = 40'000);
 

@@ -80,6 +80,7 @@ class PanelsTest : public QObject {
   void aHeadingInThePlanOpensABlock();
   void kernelsFoldABlockAndMemoryOpensIt();
   void partsOfAResidentKernelAreTimesOfThePlan();
+  void anOpOfTwoKernelsTakesTheTimeOfBoth();
   void detailsOfSpanOpBufferAndRange();
   void detailsEscapeNames();
   void detailsShowTheEndOfARunAtOnce();
@@ -305,6 +306,21 @@ void PanelsTest::kernelsFoldABlockAndMemoryOpensIt() {
   const double middle = (strip->x0 + strip->x1) / 2 / map.x_end * (memory->width() - kLeft - kRight) + kLeft;
   QTest::mouseClick(memory, Qt::LeftButton, {}, {static_cast<int>(middle), memory->height() - kStripFromBelow});
   QVERIFY(!shown.run->folded("block 1") && shown.layers().contains("attn3"));
+}
+
+void PanelsTest::anOpOfTwoKernelsTakesTheTimeOfBoth() {
+  prof::Trace trace;
+  trace.ops = {{}, {"db1", "", "fc1", "backward", prof::Meaning::Reduction, 0, 0}};
+  for (uint32_t step = 0; step < 4; ++step)
+    for (const uint64_t ns : {1500, 1300}) {
+      prof::Span span;
+      span.start = step * 10'000 + ns, span.duration = ns, span.op = 1, span.step = step;
+      span.kind = static_cast<uint64_t>(prof::SpanKind::Kernel);
+      trace.append(trace.track(prof::TrackKind::Stream, "stream 7", "GPU 0"), span);
+    }
+  const OpTime time = op_times(trace).at(1);
+  QCOMPARE(time.us, 2.8);
+  QCOMPARE(time.count, size_t{5});  // the two kernels without a step's number count one by one
 }
 
 // The parts of a resident kernel count for the plan's ops: by phase and layer, a gradient that is never stored for the

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/core/remote/pipe_process.h"
+#include "tests/support/kill_process.h"
 #include "tests/support/own_sshd.h"
 
 namespace ws::test {
@@ -89,7 +90,7 @@ class Network {
       status_of({"ip", "netns", "del", space}, said);
     }
     std::istringstream in(processes);
-    for (pid_t process; in >> process;) kill(process, SIGTERM);
+    for (pid_t process; in >> process;) kill_process(process, SIGTERM);
   }
 
   const std::string near_ = "ws-near-" + std::to_string(getpid()), far_ = "ws-far-" + std::to_string(getpid());

@@ -101,7 +101,7 @@ fi
 "$program" lab --list >list.txt; check "the presets are listed" '[[ $(wc -l <list.txt) == 5 ]] && grep -q "^  the-timer-that-lies  *The timer that lies$" list.txt'
 "$program" lab --list --json | grep -q '"name":"hiding-the-copies".*"text":"The same work four times'; check "and as JSON with their pages" '[[ $? == 0 ]]'
 "$program" lab matmul-where-the-gpu-wins "${cpu[@]}" --sizes 2^3,16 >named.txt; check "one runs by its name, with other sizes" '[[ $? == 0 && $(grep -c "^ .*CPU, " named.txt) == 4 ]]'
-check "its page is printed first" '[[ $(head -n1 named.txt) == "Matmul: where the GPU wins" ]] && grep -q "What to expect" named.txt && grep -q "^Measured on an NVIDIA H200" named.txt'
+check "its page is printed first" '[[ $(head -n1 named.txt) == "Matrix product: where the GPU wins" ]] && grep -q "What to expect" named.txt && grep -q "^Measured on an NVIDIA H200" named.txt'
 "$program" lab the-first-call --ways cpu --sizes 64 --warm-up 0 --json 2>page.txt | grep -q '"seconds_per_point":0.2.*"warm_up":0'; check "what it says of the measurement holds, --warm-up stands above it" '[[ $? == 0 ]] && grep -q "^The first call$" page.txt'
 "$program" lab add --ways cpu --seconds 0.02 --sizes 2^10,2k,1M --json 2>/dev/null | grep -q '"sizes":\[1024,2048,1048576\]'; check "sizes as in the window" '[[ $? == 0 ]]'
 for wrong in 2^99 64G ten; do

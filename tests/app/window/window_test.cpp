@@ -881,7 +881,7 @@ void WindowTest::oneBlueButton() {
   // What another program did is looked at: nothing asks to train.
   window->openFile(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-cnn.wsrun");
   QTRY_COMPARE(train->text(), QString("Record"));
-  QVERIFY(show_tab(*window, "Kernels"));
+  QVERIFY(show_tab(*window, "Kernel times"));
   QTRY_COMPARE(blue(), QStringList());
   QCOMPARE(train->geometry(), place);
   QVERIFY(show_tab(*window, "Lab"));

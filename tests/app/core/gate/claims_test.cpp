@@ -159,7 +159,7 @@ const std::vector<Answer> kAnswers{
     {"made waits", "time(fc1) > 9 us", kTrue},
     {"made waits", "share(matrix product) > 70%", kTrue},
     {"made waits", "predicted(no sync) < 46 us", kTrue},
-    {"made graph", "median step > 44 us", kTrue},
+    {"made graph", "median step > 43 us", kTrue},
     {"made graph", "median step < 45 us", kTrue},
     {"made graph", "steps == 40", kTrue},
     {"made graph", "gpu busy > 80%", kTrue},

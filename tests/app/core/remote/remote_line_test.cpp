@@ -29,6 +29,7 @@
 #include "profiling/base/whole_file.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/support/failure_text.h"
+#include "tests/support/kill_process.h"
 #include "tests/support/machine.h"
 #include "tests/support/network.h"
 #include "tests/support/own_sshd.h"
@@ -107,7 +108,7 @@ class LineTest : public testing::TestWithParam<std::string> {
   void end_jobs() const {
     std::error_code none;
     for (const auto& job : fs::directory_iterator(there() + "/.jobs", none))
-      if (const pid_t owner = owner_of_job(job.path()); owner > 1) kill(owner, SIGKILL);
+      if (const pid_t owner = owner_of_job(job.path()); owner > 1) test::kill_process(owner);
   }
   // About 10,000 steps per second, each with a loss and some spans.
   static json training(const char* trace, int epochs = 100'000'000) {
@@ -174,7 +175,7 @@ size_t losses_in(const std::string& path, size_t expected) {
 // False: there is none to cut just now.
 bool cut(const RemoteLink& link) {
   const pid_t line = link.status().process;
-  return line > 0 && kill(line, SIGKILL) == 0;
+  return test::kill_process(line);
 }
 
 // The servers of that folder: over ssh they are other processes than the line.
@@ -190,7 +191,7 @@ std::vector<pid_t> servers_of(const std::string& folder) {
 }
 
 bool kill_servers(const std::string& folder) {
-  return std::ranges::count_if(servers_of(folder), [](pid_t server) { return kill(server, SIGKILL) == 0; }) > 0;
+  return std::ranges::count_if(servers_of(folder), [](pid_t server) { return test::kill_process(server); }) > 0;
 }
 
 size_t spans_in(const std::string& path) {
@@ -403,8 +404,8 @@ TEST_P(LineTest, AProgramOfAnyShellOutlivesWhatFollowsIt) {
   ASSERT_EQ(names.size(), 2u);
   for (const std::string& name : names) {
     if (link.ask({{"do", "job"}, {"run", name}})["command"].size() == 3) {
-      ASSERT_GT(owner_of_job(there() + "/.jobs/" + name), 1);
-      kill(owner_of_job(there() + "/.jobs/" + name), SIGKILL);
+      ASSERT_GT(losses_in(there() + "/" + name + ".wsrun", 1), 0u) << "nobody follows it yet";
+      ASSERT_TRUE(test::kill_process(owner_of_job(there() + "/.jobs/" + name)));
       EXPECT_EQ(program.wait(20'000), 0);
       EXPECT_EQ(losses_in(there() + "/" + name + ".wsrun", 500), 500u);
     } else {
@@ -426,9 +427,7 @@ TEST_P(LineTest, AKilledJobLeavesItsRun) {
   RemoteRun run(link, "a", false);
   Seen seen;
   ASSERT_TRUE(seen.until(run, [&] { return seen.steps > 2000; }));
-  const pid_t owner = owner_of_job(there() + "/.jobs/a");
-  ASSERT_GT(owner, 1);
-  kill(owner, SIGKILL);
+  ASSERT_TRUE(test::kill_process(owner_of_job(there() + "/.jobs/a")));
   ASSERT_TRUE(seen.to_the_end(run));
   EXPECT_FALSE(seen.summary);
   const std::string here = (folder_ / "here.wsrun").string();

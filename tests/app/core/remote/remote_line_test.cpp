@@ -27,6 +27,7 @@
 #include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
 #include "profiling/base/whole_file.h"
+#include "profiling/recording/process_files.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/support/failure_text.h"
 #include "tests/support/kill_process.h"
@@ -166,7 +167,7 @@ struct Seen {
 size_t losses_in(const std::string& path, size_t expected) {
   size_t losses = 0;
   for (const auto end = Clock::now() + std::chrono::seconds(20); losses < expected && Clock::now() < end;) {
-    if (fs::exists(path)) losses = prof::RunFileReader(path).metrics().size();
+    if (prof::holds_something(path)) losses = prof::RunFileReader(path).metrics().size();
     std::this_thread::sleep_for(milliseconds(2));
   }
   return losses;

@@ -167,6 +167,72 @@ std::string edit_kind_name(EditKind kind) {
   }
 }
 
+namespace {
+
+// "fc1", "fc1 of rank 1", "rank 1"
+std::string selected_text(const Edit& edit) {
+  const std::string name = shortened(edit.name, 40), rank = edit.rank < 0 ? "" : "rank " + std::to_string(edit.rank);
+  return name + (name.empty() || rank.empty() ? "" : " of ") + rank;
+}
+
+// "remove the wait at train.py:12", "remove the waits of fc1", "remove the waits"
+std::string waits_phrase(const Edit& edit) {
+  if (const auto line = after(edit.name, group_kind_name(GroupKind::Line)); line && edit.rank < 0) return "remove the wait at " + line->substr(0, line->find(" in "));
+  const std::string of = selected_text(edit);
+  return "remove the waits" + (of.empty() ? "" : " of " + of);
+}
+
+std::string phrase_of(const Edit& edit) {
+  const std::string what = selected_text(edit), of = what.empty() ? "" : " of " + what;
+  switch (edit.kind) {
+    case EditKind::Faster:
+      return "make " + what + " " + formatted("{:.3g}", edit.factor < 1 ? 1 / edit.factor : edit.factor) + (edit.factor < 1 ? "× faster" : "× slower");
+    case EditKind::Gone:
+      return "remove " + what;
+    case EditKind::NoWaits:
+      return waits_phrase(edit);
+    case EditKind::NoAllocator:
+      return "remove the allocator calls";
+    case EditKind::PinnedCopies:
+      return "pin the memory of " + (what.empty() ? "copies" : what);
+    case EditKind::OverlappedCopies:
+      return "overlap the copies" + of;
+    case EditKind::OneGraph:
+      return "use one CUDA graph";
+    case EditKind::FusedWithNext:
+      return "fuse " + what + " with the next kernel";
+    case EditKind::LoaderReady:
+      return "add loader workers";
+    case EditKind::RankOnTime:
+      return "let " + what + " arrive on time";
+    case EditKind::OtherRanks:
+      return "use " + std::to_string(edit.rank) + (edit.rank == 1 ? " rank" : " ranks");
+    case EditKind::FastHost:
+      return "make the host infinitely fast";
+    case EditKind::FastGpu:
+      break;
+  }
+  return "make the GPU infinitely fast";
+}
+
+}  // namespace
+
+std::string edits_phrase(const std::string& edits) {
+  const std::vector<Edit> all = parse_edits(edits);
+  std::string phrase = phrase_of(all[0]);
+  for (size_t i = 1; i < all.size(); ++i) phrase += (i + 1 == all.size() ? " and " : ", ") + phrase_of(all[i]);
+  return phrase;
+}
+
+bool can_be_done(const std::string& edits) {
+  if (edits.empty()) return false;
+  return std::ranges::all_of(parse_edits(edits), [](const Edit& edit) {
+    const EditKind kind = edit.kind;
+    return kind == EditKind::NoWaits || kind == EditKind::NoAllocator || kind == EditKind::PinnedCopies || kind == EditKind::OverlappedCopies ||
+           kind == EditKind::OneGraph || kind == EditKind::LoaderReady || kind == EditKind::RankOnTime;
+  });
+}
+
 std::vector<Edit> parse_edits(const std::string& text) {
   std::vector<Edit> edits;
   for (size_t begin = 0; begin <= text.size();) {
@@ -273,10 +339,9 @@ std::vector<EditOffer> Editor::offers_of(GroupKind kind) const {
     const bool calls = !group->nodes.empty() && runs_on_host(graph_.nodes[group->nodes[0].node].kind) && graph_.nodes[group->nodes[0].node].kind != NodeKind::CpuOp;
     if (group->kind != kind || (kind == GroupKind::Op && calls) || (kind == GroupKind::Cause && !own_edit(group->cause).empty())) continue;
     const bool ambiguous = kind != GroupKind::Op && std::ranges::any_of(groups_, [&](const PathGroup& other) { return other.kind != kind && matches(group->name, other.name); });
-    const std::string name = (ambiguous ? std::string(group_kind_name(kind)) + " " : std::string()) + group->name, words = shortened(group->name, 40);
-    const EditOffer both[] = {{words + " twice as fast", name + " /2"}, {words + " gone", name + " gone"}};
-    if (!changes_a_step(both[0].text)) continue;
-    offers.insert(offers.end(), std::begin(both), std::end(both));
+    const std::string name = (ambiguous ? std::string(group_kind_name(kind)) + " " : std::string()) + group->name;
+    if (!changes_a_step(name + " /2")) continue;
+    for (const std::string& text : {name + " /2", name + " gone"}) offers.push_back({edits_phrase(text), text});
     if (offers.size() >= 2 * kMost) break;
   }
   return offers;
@@ -289,7 +354,7 @@ std::vector<EditOffers> Editor::offers() const {
     if (node.rank >= 0) ranks.insert(node.rank);
   std::vector<EditOffers> all{{kProgram, {}}, {"One rank or more ranks", {}}, {"One op", offers_of(GroupKind::Op)}, {"One kind of work", offers_of(GroupKind::Cause)}, {kMachine, {}}};
   const auto add = [&](const std::string& title, const std::string& text) {
-    if (changes_a_step(text)) std::ranges::find(all, title, &EditOffers::title)->offers.push_back({text, text});
+    if (changes_a_step(text)) std::ranges::find(all, title, &EditOffers::title)->offers.push_back({edits_phrase(text), text});
   };
   for (const Form& form : kForms)
     if (form.title) add(form.title, std::string(form.text));

@@ -36,6 +36,11 @@ struct Edit {
 // The edit that takes a cause away, if it has one of its own: "no sync"; else empty.
 std::string own_edit(const PathCauseId& cause);
 std::string edit_kind_name(EditKind kind);  // "no sync", "NAME /N"
+// What a person reads for edits: "remove the waits and use one CUDA graph", "make fc1 2× faster". Every view names them so; a person types
+// the edits themselves. Throws Failure if the text is no edit.
+std::string edits_phrase(const std::string& edits);
+// True if a person can do what the edits say. "fc1 /2" only shows what it would be worth.
+bool can_be_done(const std::string& edits);
 
 // Edits are separated by ";". Throws Failure that says which one is wrong, and what an edit may be.
 std::vector<Edit> parse_edits(const std::string& text);
@@ -45,7 +50,7 @@ inline constexpr const char* kEditForms =
 
 // Edits that change something in the steps of a run, under titles. A menu offers them.
 struct EditOffer {
-  std::string words;  // "fc1 twice as fast"
+  std::string words;  // "make fc1 2× faster"
   std::string text;   // "fc1 /2", as it is written
 };
 struct EditOffers {

@@ -59,7 +59,7 @@ struct Insight {
   double share = 0;                                         // for rules on a whole program: of its time, as the headline says
   bool of_median = false;                                   // a trace rule whose figures are of the median step, as the split
   prof::PartKind part = prof::PartKind::OfMeaning;          // what the bar shows of look_at: it has the name and colour of the split
-  std::string action = {};                                  // what a person does, in a few words; empty if it is a change, or only a finding
+  std::string action = {};                                  // what a person does, in a few words; empty if the edits or the change say it, or for a finding only
   std::string edits = {};                                   // of `whatif`, that do what the advice says; empty if none can
   Interval saves_us = {};                                   // what they save, by predict_savings(); NaN without a prediction
   Interval replayed_us = {};                                // the measured step of this prediction

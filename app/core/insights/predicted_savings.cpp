@@ -252,6 +252,7 @@ PredictionsNote predictions_note(const std::vector<Insight>& insights) {
 }
 
 std::string action_of(const Insight& insight) {
+  if (prof::can_be_done(insight.edits)) return prof::edits_phrase(insight.edits);
   std::string action;
   for (const auto& [key, value] : insight.change) action += (action.empty() ? "" : ", ") + std::string(field(key).label) + " " + value;
   return action.empty() ? insight.action : "choose " + action;

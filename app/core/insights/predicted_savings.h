@@ -35,7 +35,8 @@ PredictionsNote predictions_note(const std::vector<Insight>& insights);
 
 inline constexpr const char* kTooSmall = "Would change little now";  // the heading above the insights that change little, which come last
 
-// What a person does about it: "choose allocator arena, launch graph", "give the DataLoader more workers". Empty for a finding only.
+// What a person does about it, as the page What if names its edits: "use one CUDA graph"; without such edits "choose fusion pointwise". Empty
+// for a finding only.
 std::string action_of(const Insight& insight);
 // The insights that a person can act on, in their order: the largest saving first. Without a prediction a row has no number.
 std::vector<Insight> remedies(const std::vector<Insight>& insights, double step_us);

@@ -327,7 +327,7 @@ class Program {
   std::string time_and_share(const Cost& cost) const {
     return (steps_ > 0 ? time_text(per_step(cost.time), part_.step_us) : text(cost.time, cost.count) + " each time") + ", " + share(cost.time);
   }
-  // `action`: what a person does, in a few words; empty if the card says it only.
+  // `action`: what a person does, in a few words; empty if the edits say it, or the card only.
   Insight insight(const char* rule, std::string headline, std::string why, prof::Meaning meaning, const Cost& cost, const std::string& action, const std::string& edits = {}) const {
     Insight found{rule, std::move(headline), std::move(why), {}, 0, meaning};
     found.action = action, found.edits = edits;
@@ -380,7 +380,7 @@ class Program {
         : workers_ == 1 ? "One worker is not enough: give the DataLoader more (num_workers)"
                         : count_text(workers_) + " workers are not enough: give the DataLoader more";
     Insight found = insight("waits for data", "the step waits for data: " + how_long, where + workers + ", or prepare the data once.",
-                            prof::Meaning::Idle, all, workers_ == 0 ? "load data in workers" : "give the DataLoader more workers", "loader ready");
+                            prof::Meaning::Idle, all, "", "loader ready");
     found.part = prof::PartKind::HostData;
     return found;
   }
@@ -419,7 +419,7 @@ class Program {
                             "non_blocking=True, or copy less often."
                           : "The host waits until the GPU is done, and then the GPU waits for the host. Keep the value on the GPU, "
                             "and read it every hundred steps.",
-                   prof::Meaning::Sync, most->second, (copies ? "use a pinned copy at " : "remove the wait at ") + most->first.substr(0, most->first.find(" in ")),
+                   prof::Meaning::Sync, most->second, "",
                    "no sync line " + most->first.substr(0, cut));
     if (in_windows) found.host_waits_us = per_step(most->second.time);
     else found.share = 0;  // the bars show the time in trace windows
@@ -460,7 +460,7 @@ class Program {
                        time_and_share(most->second),
                    "Use pinned memory (pin_memory=True in the DataLoader) and .to(device, non_blocking=True): the copy "
                    "then runs beside kernels.",
-                   prof::Meaning::Copy, most->second, "use pinned copies", "copies pinned");
+                   prof::Meaning::Copy, most->second, "", "copies pinned");
     found.at_most_us = per_step(most->second.time);
     return found;
   }

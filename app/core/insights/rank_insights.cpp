@@ -30,7 +30,7 @@ std::optional<Insight> late_rank(const prof::RankReport& report) {
                                                            : "Look at what " + rank + " does before: its host may load data, log or save.";
   Insight late = of_wait(report, report.straggler.cost_us, report.straggler.of_median,
                       {"late rank", straggler_text(report), before + " The page Ranks shows each step."});
-  late.edits = rank + " on time", late.action = "make " + rank + " arrive on time";
+  late.edits = rank + " on time";
   return late;
 }
 

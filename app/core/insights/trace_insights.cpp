@@ -187,9 +187,9 @@ struct Judged {
 
 // Adds some of the time before and after the place.
 Insight insight(const Judged& j, std::string name, std::string headline, std::string advice, Meaning meaning, double cost_ns,
-                const Place& place, const char* action = "", const char* edits = "") {
+                const Place& place, const char* edits = "") {
   Insight found{std::move(name), std::move(headline), std::move(advice), {}, 0, meaning};
-  found.cost_ns = j.in_all(cost_ns), found.action = action, found.edits = edits, found.of_median = j.look.of_median;
+  found.cost_ns = j.in_all(cost_ns), found.edits = edits, found.of_median = j.look.of_median;
   found.place = place.span;
   if (!place.span) return found;
   const Span& span = place.span->span;
@@ -232,15 +232,15 @@ Found tiny_kernels(const Judged& j) {
   if (j.seen.tiny < kManyTiny || j.seen.tiny * 2 < j.seen.kernels) return {};
   const auto tiny = static_cast<double>(j.seen.tiny);
   const bool loader = j.worth_saying(j.data_wait()), reads = !j.look.own_training && j.seen.waits.count > 0;
-  const char *action = "launch all kernels as one CUDA graph", *edits = "one graph launch";
+  const char* edits = "one graph launch";
   std::string why = "One CUDA graph launches them all at once" + std::string(j.look.own_training ? "" : " (in PyTorch: torch.compile with mode=\"reduce-overhead\")");
   if (loader) {
-    why = "The host needs as long to launch such a kernel as the GPU to run it. But the step waits for data", action = edits = "";
+    why = "The host needs as long to launch such a kernel as the GPU to run it. But the step waits for data", edits = "";
   } else if (reads) {
-    why += ", once the host waits nowhere in the step", action = "remove all waits, then use one CUDA graph", edits = "no sync; one graph launch";
+    why += ", once the host waits nowhere in the step", edits = "no sync; one graph launch";
   }
   Insight found = insight(j, "tiny kernels", j.count(tiny) + " of " + j.count(static_cast<double>(j.seen.kernels)) + " kernels" + j.of_a_step() + " run for less than 5 µs", why + ".",
-                          Meaning::Launch, j.in_judged(static_cast<TimeNs>(j.seen.tiny) * kTiny), {j.seen.commonest_tiny}, action, edits);
+                          Meaning::Launch, j.in_judged(static_cast<TimeNs>(j.seen.tiny) * kTiny), {j.seen.commonest_tiny}, edits);
   if (loader) found.no_saving = "fewer launches would change little", found.changes_little = true;
   return found;
 }
@@ -253,7 +253,7 @@ Found waits(const Judged& j) {
                      " while the GPU does nothing: " + j.share(spent),
                  std::string("Wait only where a result is read: at the end of each wait, the GPU has no work left") +
                      (j.look.own_training ? "." : ". In PyTorch, .item() and .cpu() also wait."),
-                 Meaning::Sync, spent, {j.seen.waits.longest}, "wait only where a result is read", "no sync");
+                 Meaning::Sync, spent, {j.seen.waits.longest}, "no sync");
 }
 
 Found slowest_gap(const Judged& j) {
@@ -275,7 +275,7 @@ Found bare_copies(const Judged& j) {
                  count_text(static_cast<double>(j.seen.copies.count)) + " copies move " +
                      bytes_text(static_cast<double>(j.seen.copied_bytes)) + (j.look.steps.count > 0 ? " in all steps" : "") +
                      ". From pinned memory and on a stream of their own they run while kernels do.",
-                 Meaning::Copy, bare, {j.seen.copies.longest}, "use pinned copies on a stream of their own", "copies overlapped");
+                 Meaning::Copy, bare, {j.seen.copies.longest}, "copies overlapped");
 }
 
 Found allocator_traffic(const Judged& j) {
@@ -285,7 +285,7 @@ Found allocator_traffic(const Judged& j) {
                  j.count(static_cast<double>(j.seen.allocations.count)) + " allocator calls" + j.of_a_step() + " take the host " +
                      j.share(spent),
                  "Freeing memory often waits for the whole GPU: allocate buffers once and reuse them, or use a pool.",
-                 Meaning::Allocation, spent, {j.seen.allocations.longest}, "reuse buffers, or use a pool", "no allocator calls");
+                 Meaning::Allocation, spent, {j.seen.allocations.longest}, "no allocator calls");
 }
 
 constexpr Found (*kTraceRules[])(const Judged&) = {idle_gpu,    tiny_kernels, waits,

@@ -15,6 +15,7 @@
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
+#include "profiling/base/failure.h"
 
 namespace ws::app {
 namespace {
@@ -27,10 +28,17 @@ std::string used_text(const Proof& proof) {
   return proof.device + (versions.empty() ? "" : ", " + versions);
 }
 
+// In words; a proof of another version may have edits that are unknown here.
+std::string in_words(const std::string& edits) try {
+  return prof::edits_phrase(edits);
+} catch (const Failure&) {
+  return edits;
+}
+
 Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& proved) {
   Table table;
   using Kind = Table::Kind;
-  table.columns = {{.key = "edits", .name = "edits", .kind = Kind::Text, .tip = "what was predicted"},
+  table.columns = {{.key = "edits", .name = "what changed", .kind = Kind::Text, .tip = "what was predicted"},
                    {.key = "run", .name = "run", .kind = Kind::Text},
                    {.key = "predicted_us", .name = "predicted", .unit = "µs", .kind = Kind::Time, .tip = "of a step"},
                    {.key = "measured_us", .name = "measured", .unit = "µs", .kind = Kind::Time, .tip = "of a step, with the choices that do the edits"},
@@ -40,7 +48,7 @@ Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& pr
     const std::string now = kind_of_edits(proof.edits);
     if (now != kind) table.rows.push_back({{Table::Cell(proved.checked_text(now))}, Table::Row::Part::Heading});
     kind = now;
-    Table::Cell edits(proof.edits);
+    Table::Cell edits(in_words(proof.edits));
     edits.tip = proof.edits + "\n" + proof.changes + "\n" + used_text(proof);
     table.rows.push_back({{edits, proof.name, proof.predicted_us.value, proof.after_us.value, proof.error()}});
   }

@@ -105,10 +105,11 @@ Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const 
   return table;
 }
 
-// An edit, and what a step takes more or less with it. The sum of several edits is bold and has no button.
+// An edit in words and as it is written, if there is space, and what a step takes more or less with it. The sum of several edits is bold
+// and has no button.
 class EditRow : public QWidget {
  public:
-  EditRow(QString name, QString change, bool sum, QWidget* parent) : QWidget(parent), name_(std::move(name)), change_(std::move(change)), sum_(sum) {
+  EditRow(QString name, QString edit, QString change, QWidget* parent) : QWidget(parent), name_(std::move(name)), edit_(std::move(edit)), change_(std::move(change)), sum_(edit_.isEmpty()) {
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 4, 0);
     row->addStretch(1);
@@ -116,7 +117,7 @@ class EditRow : public QWidget {
     remove->setText(QStringLiteral("×"));
     remove->setAutoRaise(true), remove->setFixedSize(kRemove, kRemove), remove->setFocusPolicy(Qt::TabFocus);
     remove->setToolTip(QObject::tr("Take this edit away")), remove->setAccessibleName(QObject::tr("Take away: %1").arg(name_));
-    remove->setVisible(!sum);
+    remove->setVisible(!sum_);
     setAccessibleName(name_ + ' ' + change_);
     row->addWidget(remove);
   }
@@ -131,11 +132,14 @@ class EditRow : public QWidget {
     draw_number(painter, box, Qt::AlignRight | Qt::AlignVCenter, change_);
     const int left = box.width() - static_cast<int>(number_width(painter.font(), change_)) - 12;
     painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(name_, Qt::ElideMiddle, left));
+    const int begin = painter.fontMetrics().horizontalAdvance(name_) + 10;
+    painter.setFont(ui_font(11)), painter.setPen(theme().quiet);
+    if (begin + painter.fontMetrics().horizontalAdvance(edit_) <= left) painter.drawText(box.adjusted(begin, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, edit_);
   }
 
  private:
   static constexpr int kRemove = 20;
-  QString name_, change_;
+  QString name_, edit_, change_;
   bool sum_;
 };
 
@@ -458,9 +462,9 @@ void WhatIfPanel::fillEdits() {
     double shared = -result_->saves_us.value;
     for (const prof::EditPart& part : result_->edits) {
       shared += part.alone_us;
-      addRow(text(part.text), part.alone_us, false);
+      addRow(text(prof::edits_phrase(part.text)), text(part.text), part.alone_us);
     }
-    if (result_->edits.size() > 1) addRow(tr("together"), result_->saves_us.value, true);
+    if (result_->edits.size() > 1) addRow(tr("together"), {}, result_->saves_us.value);
     const QString either = edits_.size() == 2 ? tr("%1 would be saved by either edit.") : tr("%1 would be saved by several of the edits.");
     const QString sum = shared > 0 ? either : tr("%1 are saved only together.");
     if (result_->edits.size() > 1 && std::abs(shared) > kNothing * result_->measured_us.value) together_->setText(sum.arg(text(prof::interval_text({std::abs(shared), 0}, result_->measured_us.value))));
@@ -468,12 +472,15 @@ void WhatIfPanel::fillEdits() {
   for (QLabel* below : {together_, proof_}) below->setVisible(!below->text().isEmpty());
 }
 
-void WhatIfPanel::addRow(const QString& name, double saves_us, bool sum) {
+void WhatIfPanel::addRow(const QString& name, const QString& edit, double saves_us) {
   const QString change = QString(saves_us > 0 ? QChar(0x2212) : QChar('+')) + text(prof::interval_text({std::abs(saves_us), 0}, result_->measured_us.value));
   auto* item = new QListWidgetItem(list_);
   item->setSizeHint({0, 24});
-  auto* row = new EditRow(name, change, sum, list_);
-  row->setToolTip(sum || result_->edits.size() == 1 ? name : tr("%1\nWhat this edit saves alone.").arg(name));
+  auto* row = new EditRow(name, edit, change, list_);
+  QStringList tip{name};
+  if (!edit.isEmpty()) tip << tr("As an edit: %1").arg(edit);
+  if (!edit.isEmpty() && result_->edits.size() > 1) tip << tr("What this edit saves alone.");
+  row->setToolTip(tip.join('\n'));
   connect(row->remove, &QToolButton::clicked, this, [this, index = list_->row(item)] { removeEdit(index); }, Qt::QueuedConnection);
   list_->setItemWidget(item, row);
 }
@@ -486,7 +493,7 @@ void WhatIfPanel::fillOffers() {
   for (const prof::EditOffers& group : prof::Editor(causes, run_->trace).offers()) {
     QMenu* menu = offers_->addMenu(text(group.title));
     for (const prof::EditOffer& offer : group.offers) {
-      QAction* action = menu->addAction(text(offer.words + (offer.words == offer.text ? "" : "\t" + offer.text)).replace('&', "&&"));
+      QAction* action = menu->addAction(text(offer.words + "\t" + offer.text).replace('&', "&&"));
       action->setEnabled(!edits_.contains(text(offer.text)));
       connect(action, &QAction::triggered, this, [this, edit = text(offer.text)] { addEdit(edit); });
     }
@@ -515,11 +522,11 @@ void WhatIfPanel::fillPrediction() {
 
 void WhatIfPanel::fillTables() {
   Table help = result_ ? with_columns(remedy_table(remedies_, facts_step_us_, false), {"action", "saves_us"}) : Table{};
-  for (size_t i = 0; i < help.rows.size(); ++i)  // named as the edits that a double-click adds
-    if (const Insight& one = remedies_[i]; !one.edits.empty()) help.rows[i].cells[0].value = one.edits, help.rows[i].cells[0].text.clear();
+  for (size_t i = 0; i < help.rows.size(); ++i)
+    if (const std::string& edits = remedies_[i].edits; !edits.empty()) help.rows[i].cells[0].tip += "\nAs edits: " + edits;
   help_model_.setTable(std::move(help));
   help_note_->setVisible(result_ && remedies_.empty());
-  help_pane_->setTitle(tr("Advice"), tr("double-click: predict it"));
+  help_pane_->setTitle(tr("Advice"), tr("double-click a row to predict it"));
   if (const Insight* shown = adviceWithTheEdits()) help_table_->selectRow(help_sorter_.mapFromSource(help_model_.index(static_cast<int>(shown - remedies_.data()), 0)).row());
   else help_table_->clearSelection();
   const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);

@@ -72,7 +72,7 @@ class WhatIfPanel : public QWidget {
   void fill();
   void fillEdits();
   void fillOffers();
-  void addRow(const QString& name, double saves_us, bool sum);
+  void addRow(const QString& name, const QString& edit, double saves_us);  // of the sum, the edit is empty
   void fillPrediction();
   void fillTables();
   void fitTables();

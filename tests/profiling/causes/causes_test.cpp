@@ -469,6 +469,27 @@ TEST(Predict, ASavingHasNoiseOfItsOwn) {
   EXPECT_LT(small.saves_us.half_width, 2);
 }
 
+TEST(EditsPhrase, NamesWhatAPersonDoes) {
+  for (const auto& [edits, phrase, done] : {std::tuple{"one graph launch", "use one CUDA graph", true},
+                                            {"no sync; no allocator calls; one graph launch", "remove the waits, remove the allocator calls and use one CUDA graph", true},
+                                            {"no sync line train.py:12 in main", "remove the wait at train.py:12", true},
+                                            {"no sync fc1", "remove the waits of fc1", true},
+                                            {"rank 1 on time", "let rank 1 arrive on time", true},
+                                            {"loader ready; copies pinned", "add loader workers and pin the memory of copies", true},
+                                            {"copies overlapped fc1", "overlap the copies of fc1", true},
+                                            {"fc1, rank 2 /2", "make fc1 of rank 2 2× faster", false},
+                                            {"fc1 *1.5", "make fc1 1.5× slower", false},
+                                            {"rank 1 gone", "remove rank 1", false},
+                                            {"fuse relu1", "fuse relu1 with the next kernel", false},
+                                            {"16 ranks", "use 16 ranks", false},
+                                            {"no sync; infinitely fast GPU", "remove the waits and make the GPU infinitely fast", false}}) {
+    EXPECT_EQ(edits_phrase(edits), phrase);
+    EXPECT_EQ(can_be_done(edits), done) << edits;
+  }
+  EXPECT_FALSE(can_be_done(""));
+  EXPECT_THROW(edits_phrase("make it so"), Failure);
+}
+
 TEST(Predict, PartsOfEditsSumToWhatTheySaveTogether) {
   const RunData run = with(small_network(), [](MadeProgram& p) { p.sync = true; }).run();
   const StepCauses causes = step_causes(run);

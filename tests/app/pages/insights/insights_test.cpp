@@ -185,7 +185,7 @@ void InsightsTest::cardsShowWhatWasFound() {
   QVERIFY(std::abs(card->insight().predicted_us - 40) < 0.2);
   // No bare number: the saving has its noise and how far such predictions have been off.
   const QString headline = QString::fromStdString(card->insight().headline);
-  QVERIFY2(headline.startsWith("choose allocator arena: a step would take ") && headline.contains(" less ("), qPrintable(headline));
+  QVERIFY2(headline.startsWith("remove the allocator calls: a step would take ") && headline.contains(" less ("), qPrintable(headline));
   const QList<QLabel*> words = card->findChildren<QLabel*>();
   QVERIFY(std::ranges::any_of(words, [](const QLabel* one) { return one->text().contains("Such predictions "); }));
   QVERIFY(tab->emptyText().isEmpty());

@@ -9,6 +9,7 @@
 
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
+#include "profiling/analysis/step_breakdown.h"
 
 namespace ws::app {
 namespace {
@@ -27,12 +28,12 @@ class RowDelegate : public QStyledItemDelegate {
     painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
     QRect box = option.rect.adjusted(kMargin, 0, -kMargin, 0);
     const QVariant meaning = index.data(kMeaningRole);
+    const QBrush fill = meaning.toInt() == kDataWaitSwatch ? part_brush({prof::Meaning::Idle, prof::PartKind::HostData}) : meaning_brush(static_cast<prof::Meaning>(meaning.toInt()));
     if (const QVariant bar = index.data(kBarRole); bar.isValid()) {
       const QRectF most = QRectF(box).adjusted(0, 4, -kNumberWidth, -4);
-      if (meaning.isValid() && bar.toDouble() > 0) draw_fill(*painter, QRectF(most.left(), most.top(), std::max(1.0, most.width() * bar.toDouble()), most.height()), meaning_brush(static_cast<prof::Meaning>(meaning.toInt())));
+      if (meaning.isValid() && bar.toDouble() > 0) draw_fill(*painter, QRectF(most.left(), most.top(), std::max(1.0, most.width() * bar.toDouble()), most.height()), fill);
     } else if (meaning.isValid()) {
-      draw_fill(*painter, QRectF(box.left(), box.center().y() - 4, 9, 9),
-                meaning_brush(static_cast<prof::Meaning>(meaning.toInt())));
+      draw_fill(*painter, QRectF(box.left(), box.center().y() - 4, 9, 9), fill);
       box.setLeft(box.left() + 16);
     }
     const auto align = static_cast<Qt::Alignment>(index.data(Qt::TextAlignmentRole).toInt());

@@ -2,6 +2,8 @@
 #pragma once
 #include <QTableView>
 
+#include "profiling/annotate/annotate.h"
+
 class QLabel;
 
 namespace ws::app {
@@ -18,6 +20,7 @@ void style_ground(QWidget& widget, const QString& part);
 void style_panel_title(QLabel& title);
 // A cell of the first column has the colour square of the meaning stored under this role.
 constexpr int kMeaningRole = Qt::UserRole + 1;
+constexpr int kDataWaitSwatch = static_cast<int>(prof::kMeanings);  // instead of a meaning: the colour of waits for data
 constexpr int kSectionRole = Qt::UserRole + 2;  // True: the row is a heading
 constexpr int kBarRole = Qt::UserRole + 4;      // length of a bar before the number, as a share of the longest; in the colour of kMeaningRole
 constexpr int kSortRole = Qt::UserRole + 3;

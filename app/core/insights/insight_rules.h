@@ -53,7 +53,7 @@ struct Insight {
   prof::TimeRange around = {};                              // time range to show with it
   double cost_ns = 0;                                       // for rules that judge a whole trace
   double part_us = 0, step_us = 0;                          // if the bar shows a part that the split has not: of ranks, or of several parts
-  bool of_several_parts = false;                            // that part is a sum of several, so no meaning's colour is right
+  std::vector<prof::Meaning> several_parts = {};            // that part is a sum of shares of these, each as large
   int rank = -1;                                            // whose figures these are, as the headline says; -1: the run's
   bool spoils_training = false;                             // it comes before all savings
   double share = 0;                                         // for rules on a whole program: of its time, as the headline says

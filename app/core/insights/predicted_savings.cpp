@@ -73,7 +73,7 @@ void order_by_saving(std::vector<Insight>& insights, double step_us) {
 // A finding about the median step that names no action is one with an insight about the same part of the split.
 bool has_the_part_of(const Insight& insight, const Insight& finding) {
   const bool same = insight.look_at == finding.look_at && insight.part == finding.part && insight.rank == finding.rank;
-  return &insight != &finding && same && !insight.of_several_parts && (insight.of_median || !action_of(insight).empty());
+  return &insight != &finding && same && insight.several_parts.empty() && (insight.of_median || !action_of(insight).empty());
 }
 
 void join_findings(std::vector<Insight>& insights) {

@@ -40,19 +40,19 @@ QString with_breaks(const QString& text) {
   return words.join(' ');
 }
 
-// The parts of the run's step; empty if the insight is about the mean step of all ranks, or of another rank.
+// The parts of the run's step in the order of prof::parts_of(); empty if the insight is about the mean step of all ranks, or of another rank.
 std::vector<EvidenceBars::Part> split_of(const Insight& insight, const RunFacts& facts) {
   const bool other_step = (insight.step_us > 0 && !insight.of_median) || (insight.rank >= 0 && insight.rank != facts.rank);
   std::vector<EvidenceBars::Part> parts;
   const auto add = [&parts](prof::PartId id, double us) {
     if (us > 0) parts.push_back({id, us});
   };
-  for (const Meaning meaning : prof::kPartOrder) {
-    if (other_step) break;
-    const double within = meaning == Meaning::Communication ? facts.rank_wait_us : meaning == Meaning::Idle ? facts.data_wait_us : 0;
-    add({meaning}, facts.part(meaning) - within);
-    add({meaning, meaning == Meaning::Idle ? prof::PartKind::HostData : prof::PartKind::RankWait}, within);
-  }
+  if (other_step) return parts;
+  for (const Meaning meaning : prof::kPartOrder)
+    if (meaning != Meaning::Idle) add({meaning}, facts.part(meaning) - (meaning == Meaning::Communication ? facts.rank_wait_us : 0));
+  add({Meaning::Communication, prof::PartKind::RankWait}, facts.rank_wait_us);
+  add({Meaning::Idle, prof::PartKind::HostData}, facts.data_wait_us);
+  add({Meaning::Idle}, facts.part(Meaning::Idle) - facts.data_wait_us);
   return parts;
 }
 
@@ -77,8 +77,8 @@ QString EvidenceBars::nameOf(RowKind kind) const {
 // The parts in the order of every view. An insight may be about a time that is no part of the split.
 void EvidenceBars::setParts(Row& now, const RunFacts& facts, const std::vector<Part>& split) {
   now.parts = split;
-  for (size_t m = 0; split.empty() && m < std::size(facts.part_us); ++m)
-    if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m) == look_at_.meaning ? look_at_ : prof::PartId{static_cast<Meaning>(m)}, facts.part_us[m]});
+  for (const Meaning meaning : prof::kPartOrder)
+    if (split.empty() && facts.part(meaning) > 0) now.parts.push_back({meaning == look_at_.meaning ? look_at_ : prof::PartId{meaning}, facts.part(meaning)});
   const auto meant = std::ranges::find(now.parts, look_at_, &Part::id);
   meant_us_ = of_itself_ ? facts.part(look_at_.meaning) : meant == now.parts.end() ? 0 : meant->us;
 }
@@ -86,7 +86,7 @@ void EvidenceBars::setParts(Row& now, const RunFacts& facts, const std::vector<P
 void EvidenceBars::setContent(const RunFacts& facts, const std::vector<Part>& split, const Insight& insight, const Tried* tried) {
   rows_.clear();
   step_us_ = facts.step_us;
-  rule_ = QString::fromStdString(insight.rule), of_several_parts_ = insight.of_several_parts;
+  rule_ = QString::fromStdString(insight.rule), several_parts_ = insight.several_parts;
   look_at_ = {insight.look_at, insight.part}, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || insight.share > 0, whole_trace_ = facts.whole_trace;
   steps_ = of_ranks_ ? QString() : QString::fromStdString(prof::which_steps(facts.steps)) + (facts.rank < 0 ? QString() : tr(" of rank %1").arg(facts.rank));
   const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !insight.of_median && !facts.whole_trace;  // a step has other shares
@@ -121,20 +121,33 @@ QString EvidenceBars::nameOfPart() const {
   return whole_trace_ && look_at_.meaning == Meaning::Sync ? tr("sync while no kernel runs") : ws::app::meaning_name(look_at_.meaning);
 }
 
-// All parts pale, and the meant time at the place of its part.
+// True if the insight is about a share of this part: then it has as large a share of each of its parts.
+bool EvidenceBars::isOneOfSeveral(const Part& part) const {
+  return part.id.kind == prof::PartKind::OfMeaning && std::ranges::find(several_parts_, part.id.meaning) != several_parts_.end();
+}
+
+// All parts pale, and the meant time at the place of its part or parts.
 void EvidenceBars::paintParts(QPainter& painter, const Row& row, const QRectF& bar, double scale) const {
-  double x = bar.left(), meant = bar.left();
+  double x = bar.left(), meant = bar.left(), several = 0;
+  for (const Part& part : row.parts) several += isOneOfSeveral(part) ? part.us : 0;
   painter.setOpacity(meant_us_ > 0 ? static_cast<double>(kAside) : 1);
   for (const Part& part : row.parts) {
     if (part.id == look_at_) meant = x;
     draw_fill(painter, QRectF(x, bar.top(), part.us * scale, bar.height()), part_brush(part.id));
+    if (isOneOfSeveral(part)) {
+      const QRectF share(x, bar.top(), part.us * scale * std::min(1.0, meant_us_ / several), bar.height());
+      painter.setOpacity(1);
+      painter.fillRect(share, theme().base);
+      draw_fill(painter, share, part_brush(part.id));
+      painter.setOpacity(static_cast<double>(kAside));
+    }
     x += part.us * scale;
   }
   painter.setOpacity(1);
-  if (row.parts.empty() || !(meant_us_ > 0)) return;
+  if (row.parts.empty() || !(meant_us_ > 0) || several > 0) return;
   const QRectF box(std::max(bar.left(), std::min(meant, bar.right() - meant_us_ * scale)), bar.top(), meant_us_ * scale, bar.height());
   painter.fillRect(box, theme().base);
-  draw_fill(painter, box, of_several_parts_ ? QBrush(theme().of(Meaning::Other)) : part_brush(look_at_));
+  draw_fill(painter, box, part_brush(look_at_));
 }
 
 void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const {
@@ -149,7 +162,7 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
   if (row.parts.empty()) {
     QPen outline(t.strong_border, 1, row.kind == RowKind::Predicted ? Qt::DashLine : Qt::SolidLine);
     painter.setPen(outline);
-    painter.setBrush(t.chosen);
+    painter.setBrush(t.raised);
     painter.drawRect(bar.adjusted(0.5, 0.5, -0.5, -0.5));
   }
   painter.setFont(ui_font(12, 600));

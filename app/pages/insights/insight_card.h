@@ -49,6 +49,7 @@ class EvidenceBars : public QWidget {
   QString nameOf(RowKind kind) const;
   void setParts(Row& now, const RunFacts& facts, const std::vector<Part>& split);
   void paintParts(QPainter& painter, const Row& row, const QRectF& bar, double scale) const;
+  bool isOneOfSeveral(const Part& part) const;
   QString shareText() const;
   QString caption() const;  // of the part that the insight is about; empty without one
   QString timeText(double us) const;  // in the unit of the step
@@ -61,7 +62,8 @@ class EvidenceBars : public QWidget {
   QString rule_;   // "waits for data"
   QString steps_;  // "steps 21–58"; empty: the time is not cut to steps
   bool of_ranks_ = false;   // the mean step of all ranks
-  bool of_itself_ = false, of_several_parts_ = false, whole_trace_ = false;
+  bool of_itself_ = false, whole_trace_ = false;
+  std::vector<prof::Meaning> several_parts_;
 };
 
 class InsightCard : public QFrame {

@@ -99,7 +99,8 @@ Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const 
   for (const prof::HelpRow& row : rows) {
     Table::Cell name((with_kind ? std::string(prof::group_kind_name(row.kind)) + " " : std::string()) + row.name + prof::of_rank(row.rank)), saves = unit.cell(row.gain_us);
     name.tip = saves.tip = row.name + prof::of_rank(row.rank) + "\n" + own_time_text(row, remedies);
-    saves.swatch = static_cast<int>(row.meaning), saves.bar = row.gain_us / most;
+    const bool data = row.kind == prof::GroupKind::Cause && row.name == prof::path_cause_name({prof::PathCause::WaitsForData});
+    saves.swatch = data ? kDataWaitSwatch : static_cast<int>(row.meaning), saves.bar = row.gain_us / most;
     table.rows.push_back({{name, saves}});
   }
   return table;

@@ -368,12 +368,13 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu) {
 }
 
 RunFacts facts_for(const Insight& insight, const RunFacts& run) {
-  const bool of_step = insight.step_us > 0, of_program = insight.share > 0;
-  if (!of_step && !of_program) return run;
+  const bool of_step = insight.step_us > 0, of_program = insight.share > 0, host_waits = insight.host_waits_us > 0;
+  if ((!of_step && !of_program) || (host_waits && insight.rank == run.rank)) return run;  // the GPU may work while the host waits: the split says when not
   RunFacts facts = run;
   if (insight.rank >= 0) facts.rank = insight.rank;
   if (of_step) facts.step_us = insight.step_us, facts.whole_trace = false;
-  const double part = of_step ? insight.part_us : std::min(1.0, insight.share) * run.step_us;
+  double part = of_step ? insight.part_us : std::min(1.0, insight.share) * run.step_us;
+  if (host_waits) part = 0;
   std::fill(std::begin(facts.part_us), std::end(facts.part_us), 0.0);
   facts.part_us[static_cast<size_t>(insight.look_at)] = part;
   facts.part_us[static_cast<size_t>(prof::Meaning::Other)] += facts.step_us - part;

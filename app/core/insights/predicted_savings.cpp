@@ -18,6 +18,7 @@
 namespace ws::app {
 namespace {
 
+constexpr double kAbout = 0.1;             // a saving that differs less from what the step shows is "about that"
 constexpr double kMostUnexplained = 0.10;  // share of a step that the GPU idles without a recorded cause
 
 // The host waits while the GPU works anyway: without the wait, the step takes as long.
@@ -113,6 +114,13 @@ void join_small_parts(std::vector<Insight>& insights) {
   }
 }
 
+// "but the GPU works for most of it: a step saves 0.61 ms"; empty if the step saves about what the host waits.
+std::string shorter_than_the_wait(const Insight& insight) {
+  const double saves = insight.saves_us.value;
+  if (!(insight.host_waits_us > 0) || !insight.saves_us.known() || insight.host_waits_us - saves <= std::max(insight.saves_us.half_width, kAbout * insight.host_waits_us)) return {};
+  return std::string("but the GPU works for ") + (saves < insight.host_waits_us / 2 ? "most" : "a part") + " of it: a step saves " + time_text(std::max(0.0, saves), insight.replayed_us.value);
+}
+
 // The headline is what to do and what a step saves then, or why that is not known. What was found comes second. Without anything
 // to do it is the finding.
 void put_action_first(Insight& insight, double step_us) {
@@ -121,7 +129,10 @@ void put_action_first(Insight& insight, double step_us) {
   if (saving.empty() && !action.empty()) saving = "saving unknown without a replay";
   if (!action.empty()) insight.why = with_capital(found) + ". " + insight.why;
   for (const Insight& finding : insight.same_part) insight.why = with_capital(finding.headline) + ". " + insight.why;
-  for (const Insight& part : insight.includes) insight.why += " Part of it: " + part.headline + ".";
+  for (const Insight& part : insight.includes) {
+    const std::string saves = shorter_than_the_wait(part);
+    insight.why += " Part of it: " + part.headline + (saves.empty() ? "" : ", " + saves + " without this wait alone") + ".";
+  }
   if (!action.empty()) insight.headline = action + ": " + saving;
   else if (!saving.empty()) insight.headline = saving + ": " + found;
 }
@@ -138,14 +149,14 @@ double sum_of(const std::vector<Part>& parts) {
   return sum;
 }
 
-// What a step shows now of the thing that the edits take away, and why a step might save less.
+// What a step shows now of the thing that the edits take away.
 struct Now {
   double us = 0;
-  std::string what, rest = "it needs the rest for other work";
+  std::string what;
 };
 Now now_of(const Insight& insight) {
   if (insight.calls_us > 0) return {insight.calls_us, calls_text(insight)};
-  if (insight.host_waits_us > 0) return {insight.host_waits_us, "The host waits " + time_text(insight.host_waits_us) + " there", "the GPU works meanwhile"};
+  if (insight.host_waits_us > 0) return {insight.host_waits_us, "The host waits " + time_text(insight.host_waits_us) + " there"};
   const double us = sum_of(insight.gpu_waits);
   return {us, names_of(insight.gpu_waits) + (insight.gpu_waits.size() > 1 ? " take " : " takes ") + time_text(us) + " in the split"};
 }
@@ -204,11 +215,11 @@ std::string saving_text(const Insight& insight, double step_us) {
 std::string relation_text(const Insight& insight) {
   const Now now = now_of(insight);
   if (!insight.saves_us.known() || !(now.us > 0)) return {};
-  constexpr double kAbout = 0.1;
+  if (const std::string saves = shorter_than_the_wait(insight); !saves.empty()) return now.what + ", " + saves + ".";
   const double more = insight.saves_us.value - now.us;
   std::string saves = std::abs(more) <= kAbout * now.us ? "about that" : time_text(insight.saves_us.value) + ", the same within its noise";
   if (more > insight.saves_us.half_width) saves = "more, because what follows begins earlier";
-  if (more < -insight.saves_us.half_width) saves = "less, because " + now.rest;
+  if (more < -insight.saves_us.half_width) saves = time_text(std::max(0.0, insight.saves_us.value)) + " of that: for the rest it then waits for something else";
   return now.what + ". A step saves " + saves + ".";
 }
 

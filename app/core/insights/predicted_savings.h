@@ -20,7 +20,8 @@ void predict_savings(std::vector<Insight>& insights, const std::function<prof::S
 
 // "a step would take 12.3 µs less (4 %)", "a step would take up to 835.0 µs less (40 %)"; empty without a prediction. `step_us`: of the facts above.
 std::string saving_text(const Insight& insight, double step_us);
-// How the saving relates to the split: "“launch gaps” takes 95.5 µs in the split. A step saves about that." Empty without such figures.
+// How the saving relates to what the step shows: "“launch gaps” takes 95.5 µs in the split. A step saves about that.", "The host waits
+// 2.58 ms there, but the GPU works for most of it: a step saves 0.61 ms." Empty without such figures.
 std::string relation_text(const Insight& insight);
 // "Allocator calls take the host 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocator calls” in the split)".
 std::string calls_text(const Insight& insight);

@@ -87,9 +87,9 @@ void EvidenceBars::setContent(const RunFacts& facts, const std::vector<Part>& sp
   rows_.clear();
   step_us_ = facts.step_us;
   rule_ = QString::fromStdString(insight.rule), several_parts_ = insight.several_parts;
-  look_at_ = {insight.look_at, insight.part}, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || insight.share > 0, whole_trace_ = facts.whole_trace;
+  look_at_ = {insight.look_at, insight.part}, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || (insight.share > 0 && !(insight.host_waits_us > 0)), whole_trace_ = facts.whole_trace;
   steps_ = of_ranks_ ? QString() : QString::fromStdString(prof::which_steps(facts.steps)) + (facts.rank < 0 ? QString() : tr(" of rank %1").arg(facts.rank));
-  const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !insight.of_median && !facts.whole_trace;  // a step has other shares
+  const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !(insight.host_waits_us > 0) && !insight.of_median && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, timeText(facts.step_us), facts.step_us, {}, {}};
     setParts(now, facts, split);
@@ -211,10 +211,9 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   row->setSpacing(26);
   auto* words = new QVBoxLayout;
   words->setSpacing(5);
-  QLabel* title = text_label(with_capital(with_units(QString::fromStdString(insight.headline))), ui_font(14, 600), this);
-  title->setToolTip(relation);
-  words->addWidget(title);
-  QLabel* why = text_label(with_breaks(with_units(QString::fromStdString(insight.why))), ui_font(12.5), this);
+  words->addWidget(text_label(with_capital(with_units(QString::fromStdString(insight.headline))), ui_font(14, 600), this));
+  const QString reason = QString::fromStdString(insight.why) + (relation.isEmpty() ? QString() : ' ' + relation);
+  QLabel* why = text_label(with_breaks(with_units(reason)), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
   if (!checked.isEmpty()) {

@@ -69,7 +69,7 @@ class EvidenceBars : public QWidget {
 class InsightCard : public QFrame {
   Q_OBJECT
  public:
-  // `relation`: how the saving relates to what the step shows, the tip of the headline. `checked`: how far such predictions were off.
+  // `relation`: how the saving relates to what the step shows. `checked`: how far such predictions were off.
   // Both are empty without a prediction.
   InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, const QString& checked, bool first, QWidget* parent = nullptr);
   void setTried(const Tried* tried);    // nullptr if not tried yet

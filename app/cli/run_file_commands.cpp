@@ -151,7 +151,7 @@ std::string indented(const std::string& paragraph) { return "  " + wrapped(parag
 std::string causes_text(const prof::RunData& run) {
   std::string text;
   const app::RunInsights all = app::run_insights(run);
-  const app::ProvedPredictions proved = app::proved_predictions();
+  const app::ProvedPredictions proved = app::proved_predictions(app::programs_like(run.summary));
   bool small = false;
   for (const app::Insight& insight : all.found) {
     if (insight.changes_little && !small) text += std::string("\n") + app::kTooSmall + ":\n";
@@ -166,7 +166,7 @@ std::string causes_text(const prof::RunData& run) {
     if (const std::string checked = app::checked_text(insight, proved); !checked.empty()) text += indented(checked);
   }
   if (text.empty()) return "\nNothing stands out.\n";
-  const std::string note = app::predictions_note(all.found).text;
+  const std::string note = app::predictions_note(all.found, proved).text;
   return note.empty() ? text : text + "\n" + wrapped(note, 0, 0);
 }
 

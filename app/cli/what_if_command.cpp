@@ -23,7 +23,7 @@ std::string remedies_text(const prof::RunData& run) {
   const app::RunInsights all = app::run_insights(run);
   const std::vector<app::Insight> can = app::remedies(all.found, all.facts.step_us);
   if (can.empty()) return {};
-  const app::PredictionsNote note = app::predictions_note(can);
+  const app::PredictionsNote note = app::predictions_note(can, app::proved_predictions(app::programs_like(run.summary)));
   return "\nAdvice, more in stats --by cause:\n" + to_text(app::remedy_table(can, all.facts.step_us)) + wrapped(note.checked + note.text + (note.text.empty() ? "" : "\n"), 0, 0);
 }
 
@@ -36,7 +36,7 @@ int what_if(const WhatIfArguments& a) {
     std::printf("%s\n", prof::to_json(result).c_str());
     return kDone;
   }
-  const std::string doubts = edits.empty() ? "" : "\n" + wrapped(app::proved_predictions().checked_text(app::kind_of_edits(a.edits)), 0, 0) + ".\n";
+  const std::string doubts = edits.empty() ? "" : "\n" + wrapped(app::proved_predictions(app::programs_like(run.summary)).checked_text(app::kind_of_edits(a.edits)), 0, 0) + ".\n";
   print_table(prof::to_text(result, remedies_text(run)) + doubts);
   return kDone;
 }

@@ -244,7 +244,7 @@ std::string checked_text(const Insight& insight, const ProvedPredictions& proved
   return kind.empty() ? kind : with_capital(proved.checked_text(std::set{kind})) + ".";
 }
 
-PredictionsNote predictions_note(const std::vector<Insight>& insights) {
+PredictionsNote predictions_note(const std::vector<Insight>& insights, const ProvedPredictions& proved) {
   std::set<std::string> kinds;
   int savings = 0;
   Interval step;
@@ -256,7 +256,6 @@ PredictionsNote predictions_note(const std::vector<Insight>& insights) {
     kinds.insert(kind);
   }
   if (savings == 0) return {};
-  const ProvedPredictions proved = proved_predictions();
   PredictionsNote note{known_text(step) + (savings > 1 ? "Savings may overlap." : ""), with_capital(proved.checked_text(kinds)) + ".\n"};
   for (const std::string& kind : kinds) note.checked += proved.checked_text(kind) + ".\n";
   return note;

@@ -40,6 +40,7 @@ struct Proof {
   ProofVersions versions;
   Interval before_us, predicted_us, after_us;
   int rounds = 0, left_out = 0;  // left out: rounds in which the machine changed its pace
+  bool of_program() const { return changes.find(" → ") == std::string::npos; }  // a recorded program with switches; else a training with other choices
   double error() const { return (predicted_us.value - after_us.value) / after_us.value; }  // signed, as a share
 };
 

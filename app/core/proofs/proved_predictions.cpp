@@ -29,8 +29,15 @@ std::string on_device(const std::vector<Proof>& proofs) {
 }
 
 // `where`: "on this machine"
-std::string off_text(const std::vector<Proof>& proofs, const std::string& where) {
-  return "typically " + percent(errors_of(proofs).median) + " off in " + count_of(proofs.size()) + " " + where;
+std::string off_in(const std::vector<Proof>& proofs, const std::string& where) {
+  const ProofErrors errors = errors_of(proofs);
+  const std::string off = errors.proofs == 1 ? percent(errors.worst) : "typically " + percent(errors.median) + ", at most " + percent(errors.worst);
+  return off + " off in " + count_of(proofs.size()) + " " + where;
+}
+
+std::vector<Proof> of_programs(std::vector<Proof> proofs, CheckedPrograms of) {
+  if (of != CheckedPrograms::All) std::erase_if(proofs, [of](const Proof& proof) { return proof.of_program() != (of == CheckedPrograms::Programs); });
+  return proofs;
 }
 
 std::vector<Proof> shipped_proofs() {
@@ -59,12 +66,10 @@ std::string errors_text(const ProofErrors& errors) {
 }
 
 std::string kind_of_edits(const std::string& edits) try {
+  std::set<prof::EditKind> kinds;
+  for (const prof::Edit& edit : prof::parse_edits(edits)) kinds.insert(edit.kind);
   std::string kind;
-  for (const prof::Edit& edit : prof::parse_edits(edits)) {
-    const std::string name = prof::edit_kind_name(edit.kind);
-    if (!kind.empty() && kind != name) return "several edits";
-    kind = name;
-  }
+  for (const prof::EditKind one : kinds) kind += (kind.empty() ? "" : "; ") + prof::edit_kind_name(one);
   return kind;
 } catch (const Failure&) {  // of another version
   return edits;
@@ -85,29 +90,35 @@ std::vector<ProvedKind> ProvedPredictions::by_kind() const {
   return kinds;
 }
 
-std::string ProvedPredictions::checked_text(const std::string& kind) const {
+CheckedPrograms programs_like(const prof::RunSummary& run) { return run.spec.empty() ? CheckedPrograms::Programs : CheckedPrograms::Trainings; }
+
+ProvedPredictions::ProvedPredictions(std::vector<Proof> here, std::vector<Proof> shipped, CheckedPrograms of)
+    : here_(of_programs(std::move(here), of)), shipped_(of_programs(std::move(shipped), of)), of_(of) {}
+
+std::string ProvedPredictions::off_text(const std::string& kind) const {
   const std::vector<Proof> here = of_kinds(here_, {kind}), shipped = of_kinds(shipped_, {kind});
-  if (!here.empty()) return kind + ": " + off_text(here, "on this machine");
-  return kind + ": " + (shipped.empty() ? "not checked yet" : off_text(shipped, on_device(shipped)));
+  if (!here.empty()) return off_in(here, "on this machine");
+  return shipped.empty() ? "not checked yet" : off_in(shipped, on_device(shipped));
 }
 
 std::string ProvedPredictions::checked_text(const std::set<std::string>& kinds) const {
   const std::vector<Proof> here = of_kinds(here_, kinds), such = here.empty() ? of_kinds(shipped_, kinds) : here;
-  if (such.empty()) return "such predictions are not checked yet";
+  const std::string of = of_ == CheckedPrograms::All ? "" : of_ == CheckedPrograms::Programs ? " of a recorded program" : " of a training";
+  if (such.empty()) return "no such prediction" + of + " has been checked yet";
   std::set<std::string> checked;
   for (const Proof& proof : such) checked.insert(kind_of_edits(proof.edits));
-  return (checked == kinds ? "such predictions were " : "where checked, such predictions were ") + off_text(such, here.empty() ? on_device(such) : "on this machine");
+  return (checked == kinds ? "such predictions" : "where checked, such predictions") + of + " were " + off_in(such, here.empty() ? on_device(such) : "on this machine");
 }
 
 std::string known_text(const Interval& step_us) {
   const double share = step_us.half_width / step_us.value;
-  return share > 0 ? "The step time of this run is known to ± " + percent(share, share < 0.01 ? 1 : 0) + ". " : "";
+  return share > 0 ? "The median step is known to ± " + percent(share, share < 0.01 ? 1 : 0) + " (95 % interval). " : "";
 }
 
 std::string ProvedPredictions::note(const Interval& step_us, const std::set<std::string>& kinds) const {
   return known_text(step_us) + with_capital(checked_text(kinds)) + ".";
 }
 
-ProvedPredictions proved_predictions() { return {kept_proofs(proofs_file()), shipped_proofs()}; }
+ProvedPredictions proved_predictions(CheckedPrograms of) { return {kept_proofs(proofs_file()), shipped_proofs(), of}; }
 
 }  // namespace ws::app

@@ -16,9 +16,9 @@ struct ProofErrors {
 ProofErrors errors_of(const std::vector<Proof>& proofs);
 std::string errors_text(const ProofErrors& errors);  // "typically 2.1 % off, 35 of 38 within 10 %, worst 12.0 %"; empty without proofs
 
-// "The step time of this run is known to ± 8 %. ", or empty.
+// "The median step is known to ± 8 % (95 % interval). ", or empty.
 std::string known_text(const Interval& step_us);
-// What is predicted: "no sync", "NAME /N", or "several edits" of different kinds.
+// What is predicted: "no sync", "NAME /N", "no sync; one graph launch". The order of the edits does not count.
 std::string kind_of_edits(const std::string& edits);
 
 struct ProvedKind {
@@ -26,24 +26,30 @@ struct ProvedKind {
   ProofErrors errors;
 };
 
+// The programs that were checked: trainings of Warpsight, or recorded programs.
+enum class CheckedPrograms : uint8_t { All, Trainings, Programs };
+CheckedPrograms programs_like(const prof::RunSummary& run);
+
 class ProvedPredictions {
  public:
-  ProvedPredictions(std::vector<Proof> here, std::vector<Proof> shipped) : here_(std::move(here)), shipped_(std::move(shipped)) {}
+  ProvedPredictions(std::vector<Proof> here, std::vector<Proof> shipped, CheckedPrograms of = CheckedPrograms::All);
   // The proofs of this machine, or the shipped ones where there are none.
   const std::vector<Proof>& proofs() const { return here_.empty() ? shipped_ : here_; }
   bool any_here() const { return !here_.empty(); }
   std::string where() const;  // "on this machine", "on an NVIDIA H200, none on this machine"
   std::vector<ProvedKind> by_kind() const;  // the most proofs first
-  // "no sync: typically 6.0 % off in 14 checks on this machine", "NAME /N: not checked yet". `kind`: as of kind_of_edits().
-  std::string checked_text(const std::string& kind) const;
-  // Several kinds as one: "such predictions were typically 2.1 % off in 17 checks on this machine".
+  // "typically 6.0 %, at most 11.0 % off in 14 checks on this machine", "not checked yet". `kind`: as of kind_of_edits().
+  std::string off_text(const std::string& kind) const;
+  std::string checked_text(const std::string& kind) const { return kind + ": " + off_text(kind); }
+  // Several kinds as one: "such predictions of a recorded program were typically 2.1 %, at most 9.0 % off in 17 checks on this machine".
   std::string checked_text(const std::set<std::string>& kinds) const;
-  // Both doubts about a prediction: "The step time of this run is known to ± 8 %. Such predictions were typically 2.1 % off …."
+  // Both doubts about a prediction: "The median step is known to ± 8 % (95 % interval). Such predictions were typically 2.1 % …."
   std::string note(const Interval& step_us, const std::set<std::string>& kinds) const;
 
  private:
   std::vector<Proof> here_, shipped_;
+  CheckedPrograms of_;
 };
-ProvedPredictions proved_predictions();  // reads the proofs that are kept and those that ship
+ProvedPredictions proved_predictions(CheckedPrograms of = CheckedPrograms::All);  // reads the proofs that are kept and those that ship
 
 }  // namespace ws::app

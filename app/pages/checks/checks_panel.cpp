@@ -16,6 +16,7 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
@@ -46,7 +47,7 @@ Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& pr
   std::string kind;
   for (const Proof& proof : proofs) {
     const std::string now = kind_of_edits(proof.edits);
-    if (now != kind) table.rows.push_back({{Table::Cell(proved.checked_text(now))}, Table::Row::Part::Heading});
+    if (now != kind) table.rows.push_back({{Table::Cell(ws::with_capital(in_words(now)) + ": " + proved.off_text(now))}, Table::Row::Part::Heading});
     kind = now;
     Table::Cell edits(in_words(proof.edits));
     edits.tip = proof.edits + "\n" + proof.changes + "\n" + used_text(proof);

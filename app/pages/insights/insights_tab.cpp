@@ -109,7 +109,7 @@ void InsightsTab::refresh() {
 
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
   std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, relations, checked;
-  const ProvedPredictions proved = proved_predictions();
+  const ProvedPredictions proved = proved_predictions(run_ && run_->hasChoices() ? CheckedPrograms::Trainings : CheckedPrograms::Programs);
   for (const Insight& insight : found) {
     relations.push_back(relation_text(insight));
     checked.push_back(checked_text(insight, proved));
@@ -118,7 +118,7 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   empty_->setVisible(found.empty());
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
   column_->setStretchFactor(found.empty() ? column_->itemAt(column_->count() - 1)->widget() : empty_, 0);
-  const PredictionsNote note = predictions_note(found);
+  const PredictionsNote note = predictions_note(found, proved);
   note_->setText(text(note.text)), note_->setToolTip(text(note.checked));
   note_->setVisible(!note.text.empty());
   if (now == shown_) return;

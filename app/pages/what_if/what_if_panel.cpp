@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "app/core/insights/predicted_savings.h"
+#include "app/core/proofs/proved_predictions.h"
 #include "app/pages/what_if/step_path_view.h"
 #include "app/pages/what_if/step_pictures.h"
 #include "app/text/qt_text.h"
@@ -307,7 +308,6 @@ void WhatIfPanel::setTraining(bool busy) {
 
 void WhatIfPanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  proved_ = proved_predictions();
   refresh();
 }
 
@@ -443,7 +443,7 @@ void WhatIfPanel::fill() {
   QString tip;
   if (const Insight* advice = adviceWithTheEdits())
     if (const QString relation = text(relation_text(*advice)); !relation.isEmpty()) notes << relation;
-  if (!edits_.isEmpty()) notes << text(proved_.note(r.measured_us, {kind_of_edits(joined(edits_))}));
+  if (!edits_.isEmpty()) notes << text(proved_predictions(run_->hasChoices() ? CheckedPrograms::Trainings : CheckedPrograms::Programs).note(r.measured_us, {kind_of_edits(joined(edits_))}));
   for (const std::string& warning : r.warnings) notes << text(warning);
   if (r.unexplained_us > 0) tip = tr("For %1 of a step, the records do not show what the GPU waits for. A prediction keeps this time.").arg(step_time_text(r.unexplained_us));
   const QString todo = edits_.isEmpty() ? tr(" Add an edit, or double-click a row.") : QString();
@@ -565,7 +565,6 @@ void WhatIfPanel::prove() {
 void WhatIfPanel::showProof(const Proof& proof) {
   proof_->setText(tr("measured %1, predicted %2: %3 % off (%4)")
                       .arg(step_time_text(proof.after_us.value), step_time_text(proof.predicted_us.value), fixed_text(100 * proof.error(), 1), text(proof.changes)));
-  proved_ = proved_predictions();
   fill();
 }
 

@@ -7,7 +7,7 @@
 #include <QWidget>
 #include <optional>
 
-#include "app/core/proofs/proved_predictions.h"
+#include "app/core/proofs/proof.h"
 #include "app/pages/insights/run_advice.h"
 #include "app/widgets/table_model.h"
 #include "app/workspace/job.h"
@@ -97,7 +97,6 @@ class WhatIfPanel : public QWidget {
   QMenu* offers_ = nullptr;  // edits that this run allows
   QPushButton *prove_ = nullptr, *add_ = nullptr, *clear_ = nullptr, *kind_button_ = nullptr;
   std::optional<prof::GroupKind> kind_ = prof::GroupKind::Cause;  // of the parts; nullopt: all kinds
-  ProvedPredictions proved_ = ProvedPredictions({}, {});
   TableModel help_model_, parts_model_;
   TableSorter help_sorter_, parts_sorter_;
   QTableView *help_table_ = nullptr, *parts_table_ = nullptr;

@@ -349,8 +349,12 @@ void WhatIfTest::theErrorsOfProofsAreQuoted() {
     ShownWhatIf shown;
     shown.panel.clearEdits();
     QVERIFY(shown.panel.addEdit("no sync"));
-    QVERIFY2(shown.panel.notes().endsWith(" checks on an NVIDIA H200."), qPrintable(shown.panel.notes()));
-    QVERIFY2(shown.panel.notes().contains(" in the split. A step saves ") || shown.panel.notes().contains(" there. A step saves "), qPrintable(shown.panel.notes()));
+    QVERIFY2(shown.panel.notes().endsWith("No such prediction of a recorded program has been checked yet."), qPrintable(shown.panel.notes()));
+    shown.run->origin = RunOrigin::File;
+    shown.panel.clearEdits();
+    QVERIFY(shown.panel.addEdit("no sync"));
+    QVERIFY2(shown.panel.notes().contains("Such predictions of a training were typically ") && shown.panel.notes().endsWith(" checks on an NVIDIA H200."), qPrintable(shown.panel.notes()));
+    QVERIFY2(shown.panel.notes().contains(" in the split. A step saves ") || shown.panel.notes().contains(" of it: a step saves "), qPrintable(shown.panel.notes()));
   }
   Proof proof;
   proof.name = "a", proof.edits = "no sync", proof.device = "CPU", proof.before_us = {200, 1}, proof.predicted_us = {103, 1}, proof.after_us = {100, 1};
@@ -359,8 +363,8 @@ void WhatIfTest::theErrorsOfProofsAreQuoted() {
   shown.panel.clearEdits();
   QVERIFY2(!shown.panel.notes().contains("predictions"), qPrintable(shown.panel.notes()));
   QVERIFY(shown.panel.addEdit("no sync"));
-  QVERIFY2(shown.panel.notes().endsWith("Such predictions were typically 3.0 % off in 1 check on this machine."), qPrintable(shown.panel.notes()));
-  QVERIFY2(shown.panel.notes().contains("The step time of this run is known to ± ") && !shown.panel.headline().contains("±"), qPrintable(shown.panel.headline()));
+  QVERIFY2(shown.panel.notes().endsWith("Such predictions of a recorded program were 3.0 % off in 1 check on this machine."), qPrintable(shown.panel.notes()));
+  QVERIFY2(shown.panel.notes().contains("The median step is known to ± ") && !shown.panel.headline().contains("±"), qPrintable(shown.panel.headline()));
   QVERIFY(shown.panel.addEdit("launch calls /2"));
   QVERIFY2(!shown.panel.notes().contains("on this machine"), qPrintable(shown.panel.notes()));  // several edits are another kind
 }

@@ -17,7 +17,7 @@ namespace ws::app {
 namespace {
 
 constexpr double kLeft = 116, kRight = 14, kLegend = 20, kAxis = kLegend + 22, kTitle = 22, kLeastRow = 13, kMostRow = 120, kBarSpace = 6, kSpace = 10;
-constexpr double kUnderline = 2;
+constexpr double kUnderline = 2, kThinnest = 1.5;  // px
 constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
 constexpr int kFewestLetters = 6;
 
@@ -166,7 +166,7 @@ void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, doub
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(8, top, kLeft - 14, height), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(row.name, Qt::ElideRight, static_cast<int>(kLeft - 14)));
   for (const PathPicture::Bar& bar : row.bars) {
-    const QRectF box(x(bar.begin), top + space / 2, std::max(1.0, x(bar.end) - x(bar.begin)), height - space);
+    const QRectF box(x(bar.begin), top + space / 2, std::max(kThinnest, x(bar.end) - x(bar.begin)), height - space);
     painter.setOpacity(bar.path.on_path() ? 1 : kOffPath);
     if (!bar.is_gap) draw_fill(painter, box, bar.waits_for_data ? QBrush(part_colour({.kind = prof::PartKind::HostData})) : meaning_brush(bar.meaning));
     painter.setOpacity(1);

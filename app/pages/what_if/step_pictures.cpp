@@ -43,8 +43,9 @@ QString name_of(const prof::CauseNode& node, const prof::Trace& trace) {
   return text(op != prof::kNoOp && !trace.ops[op].name.empty() ? trace.ops[op].name : prof::plain_kernel_name(trace.name(node.name)));
 }
 
-QString row_name(const prof::Track& track, bool several_ranks) {
-  const QString name = track.kind == prof::TrackKind::Api ? QObject::tr("CUDA API") : text(track.name);
+// A row of the host that also waits for data is more than calls of CUDA.
+QString row_name(const prof::Track& track, bool several_ranks, bool waits_for_data) {
+  const QString calls = track.kind == prof::TrackKind::Api ? QObject::tr("CUDA API") : text(track.name), name = waits_for_data ? QObject::tr("host") : calls;
   return several_ranks && track.rank >= 0 ? QObject::tr("rank %1: %2").arg(track.rank).arg(name) : name;
 }
 
@@ -126,7 +127,8 @@ Rows rows_of(const prof::StepCauses& causes, const prof::Trace& trace, const std
     const bool launched_before = n.kind == prof::NodeKind::Kernel && launch_of(graph, times, node).value_or(part.first) < part.first;
     PathPicture::Row& row = rows[{!prof::runs_on_host(n.kind), n.row}];
     const prof::Track& track = trace.tracks()[n.track];
-    if (row.name.isEmpty()) row.name = row_name(track, several);
+    const bool waits = n.kind == prof::NodeKind::DataWait;
+    if (row.name.isEmpty() || waits || n.kind == prof::NodeKind::Kernel) row.name = row_name(track, several, waits);  // a row of kernels and copies is a stream
     row.bars.push_back({us->first, us->second, prof::cause_of_node(n).meaning, name_of(n, trace), {path.node_ns[node], times[prof::end_of(node)] - times[prof::start_of(node)], path.slack_ns[node]},
                         prof::cause_of_node(n).cause == prof::PathCause::WaitsForData, on_time.contains(n.rank), false, launched_before});
   }
@@ -160,7 +162,7 @@ std::map<RowKey, QString> busiest(const std::vector<Rows>& steps) {
   std::map<RowKey, QString> names;
   for (const Rows& rows : steps)
     for (const auto& [key, row] : rows) {
-      names[key] = row.name;
+      names.try_emplace(key, row.name);
       for (const PathPicture::Bar& bar : row.bars) busy[key] += bar.end - bar.begin;
     }
   while (names.size() > kMostRows) {

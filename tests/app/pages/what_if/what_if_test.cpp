@@ -157,6 +157,20 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
       if (!longest || bar.end - bar.begin > longest->end - longest->begin) longest = &bar;
   QVERIFY(longest);
   QCOMPARE(longest->name, QString("waits for data"));
+  QStringList names;
+  for (const PathPicture::Row& row : panel.view()->pictures()[0].rows) names << row.name;
+  QVERIFY2(names.contains("host") && names.filter("CUDA API").isEmpty(), qPrintable(names.join(", ")));  // that row also waits for data
+  QVERIFY2(names.filter("copies").isEmpty(), qPrintable(names.join(", ")));  // a row that has kernels is a stream
+  WhatIfPanel plain;
+  plain.resize(1400, 800);
+  plain.show();
+  plain.setRun(workspace.shownRun());
+  plain.clearEdits();
+  const QList<QTableView*> of_plain = plain.findChildren<QTableView*>();
+  const auto causes = std::ranges::find_if(of_plain, [](const QTableView* table) { return table->model()->headerData(0, Qt::Horizontal).toString() == "what"; });
+  QVERIFY((*causes)->model()->index(0, 0).data().toString().startsWith("waits for data"));
+  QCOMPARE((*causes)->model()->index(0, 1).data(kMeaningRole).toInt(), kDataWaitSwatch);  // the colour of the step's picture
+  plain.setRun(nullptr);
   window->openFile(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun");
   QTRY_VERIFY(workspace.shownRun() && workspace.shownRun()->path.endsWith("gpt-2-ranks.wsrun") && workspace.shownRun()->loaded);
   panel.setRun(workspace.shownRun());

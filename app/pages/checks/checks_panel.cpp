@@ -41,6 +41,7 @@ Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& pr
   using Kind = Table::Kind;
   table.columns = {{.key = "edits", .name = "what changed", .kind = Kind::Text, .tip = "what was predicted"},
                    {.key = "run", .name = "run", .kind = Kind::Text},
+                   {.key = "before_us", .name = "before", .unit = "µs", .kind = Kind::Time, .tip = "measured step without the change"},
                    {.key = "predicted_us", .name = "predicted", .unit = "µs", .kind = Kind::Time, .tip = "of a step"},
                    {.key = "measured_us", .name = "measured", .unit = "µs", .kind = Kind::Time, .tip = "of a step, with the choices that do the edits"},
                    {.key = "off", .name = "off", .unit = "%", .kind = Kind::Percent, .tip = "as a share of the measured step; below 0, the prediction was too short"}};
@@ -51,7 +52,7 @@ Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& pr
     kind = now;
     Table::Cell edits(in_words(proof.edits));
     edits.tip = proof.edits + "\n" + proof.changes + "\n" + used_text(proof);
-    table.rows.push_back({{edits, proof.name, proof.predicted_us.value, proof.after_us.value, proof.error()}});
+    table.rows.push_back({{edits, proof.name, proof.before_us.value, proof.predicted_us.value, proof.after_us.value, proof.error()}});
   }
   return table;
 }
@@ -67,8 +68,8 @@ void ChecksPanel::build() {
   auto* sides = new QSplitter(Qt::Horizontal, body_);
   sides->setChildrenCollapsible(false);
   plot_ = new Plot(sides);
-  plot_->setAccessibleName(tr("Measured against predicted steps"));
-  plot_->setLogX(true), plot_->setLogY(true);
+  plot_->setAccessibleName(tr("Error of each prediction against the measured step"));
+  plot_->setLogX(true);
   plot_->installEventFilter(this);
   table_ = new QTableView(sides);
   table_->setModel(&model_);
@@ -106,7 +107,7 @@ void ChecksPanel::fill(const ProvedPredictions& proved) {
   }
   if (proofs_.empty()) return body_->showReason(tr("No prediction has been checked yet. Choose edits on the page What if, then press “Check it”."));
   body_->showResult(with_units(tr("Predictions were %1.").arg(text(errors_text(errors_of(proofs_))))),
-                    with_units(tr("%1. A point on the dashed line is a step that took as long as predicted; in the grey band it was at most 10 % off.").arg(with_capital(text(proved.where())))));
+                    with_units(tr("%1. Above 0, a prediction was too long. In the grey band it was at most 10 % off.").arg(with_capital(text(proved.where())))));
   model_.setTable(checks_table(proofs_, proved));
   table_->clearSpans();
   for (int row = 0; row < model_.rowCount(); ++row)
@@ -129,48 +130,50 @@ bool ChecksPanel::isMarked(const Proof& proof) const {
 void ChecksPanel::draw() {
   plot_->clearGraphs();
   std::vector<const Proof*> marked, plain;
-  double low = INFINITY, high = 0;
+  double low = INFINITY, high = 0, most = 1.5 * kBand;
   for (const Proof& proof : proofs_) {
     (isMarked(proof) ? marked : plain).push_back(&proof);
-    for (const double us : {proof.predicted_us.value, proof.after_us.value}) low = std::min(low, us / 1.5), high = std::max(high, us * 1.5);
+    low = std::min(low, proof.after_us.value / 1.5), high = std::max(high, proof.after_us.value * 1.5);
+    most = std::max(most, 1.2 * std::abs(proof.error()));
   }
   if (proofs_.empty()) return;
   drawBand(low, high);
   drawPoints(plain, theme().secondary, false);
   drawPoints(marked, theme().primary, true);
-  plot_->xAxis->setLabel(tr("predicted, µs"));
-  plot_->yAxis->setLabel(tr("measured, µs"));
+  plot_->xAxis->setLabel(tr("measured step, µs"));
+  plot_->yAxis->setLabel(tr("off, %"));
   for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) {
     axis->setLabelColor(theme().secondary);
     axis->setLabelFont(ui_font(11));
-    if (axis == plot_->yAxis || !plot_->zoomed()) axis->setRange(low, high);
   }
+  if (!plot_->zoomed()) plot_->xAxis->setRange(low, high);
+  plot_->yAxis->setRange(-100 * most, 100 * most);
   plot_->replot(QCustomPlot::rpQueuedReplot);
 }
 
 // Between its edges a prediction is off by at most 10 % of the measured step.
 void ChecksPanel::drawBand(double low, double high) {
-  const auto line = [&](double factor, const QPen& pen) {
+  const auto line = [&](double off, const QPen& pen) {
     QCPGraph* graph = plot_->addGraph();
     graph->setPen(pen);
-    graph->setData({low / 10, high * 10}, {low / 10 * factor, high * 10 * factor}, true);
+    graph->setData({low / 10, high * 10}, {100 * off, 100 * off}, true);
     return graph;
   };
   QColor fill = theme().secondary;
   fill.setAlphaF(0.15F);
-  QCPGraph* upper = line(1 / (1 - kBand), Qt::NoPen);
+  QCPGraph* upper = line(kBand, Qt::NoPen);
   upper->setBrush(fill);
-  upper->setChannelFillGraph(line(1 / (1 + kBand), Qt::NoPen));
-  line(1, QPen(theme().quiet, 1, Qt::DashLine));
+  upper->setChannelFillGraph(line(-kBand, Qt::NoPen));
+  line(0, QPen(theme().quiet, 1, Qt::DashLine));
 }
 
 void ChecksPanel::drawPoints(const std::vector<const Proof*>& proofs, const QColor& colour, bool filled) {
-  QVector<double> predicted, measured;
-  for (const Proof* proof : proofs) predicted << proof->predicted_us.value, measured << proof->after_us.value;
+  QVector<double> measured, off;
+  for (const Proof* proof : proofs) measured << proof->after_us.value, off << 100 * proof->error();
   QCPGraph* graph = plot_->addGraph();
   graph->setLineStyle(QCPGraph::lsNone);
   graph->setScatterStyle({QCPScatterStyle::ssCircle, QPen(colour, 1.4), filled ? colour : theme().base, filled ? 9.0 : 7.0});
-  graph->setData(predicted, measured);
+  graph->setData(measured, off);
 }
 
 QString ChecksPanel::proofAt(QPointF at) const {
@@ -178,7 +181,7 @@ QString ChecksPanel::proofAt(QPointF at) const {
   const Proof* best = nullptr;
   double distance = kNear;
   for (const Proof& proof : proofs_) {
-    const double x = plot_->xAxis->coordToPixel(proof.predicted_us.value), y = plot_->yAxis->coordToPixel(proof.after_us.value);
+    const double x = plot_->xAxis->coordToPixel(proof.after_us.value), y = plot_->yAxis->coordToPixel(100 * proof.error());
     if (const double away = std::hypot(x - at.x(), y - at.y()); away <= distance) best = &proof, distance = away;
   }
   if (!best) return {};

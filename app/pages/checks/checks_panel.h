@@ -1,4 +1,4 @@
-// How far predictions have been off: measured against predicted steps with the band of 10 %, and each check by kind of edit.
+// How far predictions have been off: the error by the length of the measured step with the band of 10 %, and each check by kind of edit.
 #pragma once
 #include <QWidget>
 

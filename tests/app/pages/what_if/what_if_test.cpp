@@ -403,7 +403,7 @@ void WhatIfTest::checksHaveAPage() {
   QCOMPARE(headings(), 1);
   QVERIFY2(checks.headline().replace(QChar(0xa0), ' ').startsWith("Predictions were typically 3.0 % off"), qPrintable(checks.headline()));
   const Plot* plot = checks.plot();
-  const auto point = [&] { return QPointF(plot->xAxis->coordToPixel(103), plot->yAxis->coordToPixel(100)); };
+  const auto point = [&] { return QPointF(plot->xAxis->coordToPixel(100), plot->yAxis->coordToPixel(3)); };
   QVERIFY2(checks.proofAt(point()).endsWith("3.0 % off. CPU, Warpsight 0.1, driver 580.159."), qPrintable(checks.proofAt(point())));
   QCOMPARE(checks.proofAt(point() + QPointF(60, 60)), QString());
   const auto filled = [&] { return checks.plot()->graph(checks.plot()->graphCount() - 1)->dataCount(); };

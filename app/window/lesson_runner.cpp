@@ -78,6 +78,7 @@ void LessonRunner::open(const Lesson& lesson) {
   opening_ = &lesson;
   showRuns();
   workspace_.showLive();
+  emit opened();
 }
 
 // The first run is the baseline and the last is current, as in the conclusion.

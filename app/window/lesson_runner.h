@@ -20,6 +20,9 @@ class LessonRunner : public QObject {
   void start(int lesson, int expected = -1);
   bool training() const { return training_ || tried_; }
 
+ signals:
+  void opened();  // recorded runs instead of a training
+
  private:
   void open(const Lesson& lesson);
   void runEnded(Run* run);

@@ -232,6 +232,7 @@ void MainWindow::connectBar() {
 
 void MainWindow::connectStart() {
   connect(start_, &StartPage::start, lessons_, &LessonRunner::start);
+  connect(lessons_, &LessonRunner::opened, this, [this] { layout_->offerSetup(false); });
   connect(start_, &StartPage::openFile, this, &MainWindow::chooseFile);
   connect(start_, &StartPage::recordWanted, programs_, &ProgramActions::askForProgram);
   connect(start_, &StartPage::connectWanted, machines_, [this] { machines_->askForMachine(); });

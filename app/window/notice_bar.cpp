@@ -3,6 +3,7 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QLayout>
 #include <QPainter>
 #include <QPushButton>
 
@@ -89,12 +90,18 @@ int NoticeBar::heightAt(int width) const {
 void NoticeBar::place() {
   const QRect space = parentWidget()->rect();
   row_->setContentsMargins(kSides, kAboveLine, kSides, kAboveLine);
+  if (problem_) takeSpace(0);
   if (const int line = heightAt(space.width()); problem_ && line <= height_)
     return setGeometry(0, space.height() - height_, space.width(), height_);
   row_->setContentsMargins(kSides, kAboveLines, kSides, kAboveLines);
   const QRect column(column_->mapTo(parentWidget(), QPoint()), column_->size());
   const int height = heightAt(column.width()), below = problem_ ? 0 : height_;  // good news leaves the status line in view
+  if (!problem_) takeSpace(height);
   setGeometry(column.left(), space.height() - below - height, column.width(), height);
+}
+
+void NoticeBar::takeSpace(int height) {
+  if (QLayout* pages = column_ == parentWidget() ? nullptr : column_->layout()) pages->setContentsMargins(0, 0, 0, height);
 }
 
 bool NoticeBar::eventFilter(QObject* object, QEvent* event) {
@@ -106,6 +113,7 @@ void NoticeBar::dismiss() {
   sentence_->clear();
   for (QPushButton* button : actions_) button->deleteLater();
   actions_.clear();
+  takeSpace(0);
   hide();
 }
 

@@ -1,5 +1,5 @@
-// Shows a complete error message and offers actions. It moves no other widget: a one-line message covers only the
-// status line. A longer one grows upwards over the pages, beside the docks. Good news stands above the status line.
+// Shows a complete error message and offers actions. A one-line message covers only the status line. A longer one grows
+// upwards over the pages, beside the docks. Good news stands above the status line and makes the pages shorter.
 #pragma once
 #include <QWidget>
 #include <functional>
@@ -22,7 +22,7 @@ class NoticeBar : public QWidget {
  public:
   // `height`: the part of the parent's lower edge that a one-line message may cover.
   NoticeBar(QWidget* parent, int height);
-  void keepTo(QWidget* column);  // the place for longer messages
+  void keepTo(QWidget* column);  // the place for longer messages; its layout gives space to good news
   // Stays until it is dismissed, replaced or out of date.
   void showText(const QString& sentence, std::vector<NoticeAction> actions = {});
   void add(const QString& sentence);  // appends a line
@@ -40,6 +40,7 @@ class NoticeBar : public QWidget {
  private:
   void show(const QString& sentence, std::vector<NoticeAction> actions, bool problem);
   void place();
+  void takeSpace(int height);
   int heightAt(int width) const;
 
   QWidget* icon_;

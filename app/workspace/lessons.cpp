@@ -37,10 +37,14 @@ double accuracy(const Run& run) { return run.summary ? run.summary->test_accurac
 
 QString percent(double value) { return fixed_text(value, 1) + QStringLiteral(" %"); }
 
-QString speed_of_last(const Runs& runs, const QString& first, const QString& last) {
+// How many times as long the step of the first run takes.
+double ratio(const Runs& runs) { return runs.back()->stepUs() > 0 ? runs.front()->stepUs() / runs.back()->stepUs() : 0; }
+
+// `answer` with the ratio of the steps. If the first run is not slower beyond noise, a sentence about both runs.
+QString speed_of_last(const Runs& runs, const QString& answer, const QString& first, const QString& last) {
   const Comparison both = compare(compared_run(*runs.front()), compared_run(*runs.back()));
-  const std::string text = speed_text(both, first.toStdString(), last.toStdString());
-  return text.empty() ? QString() : QString::fromStdString(text) + QStringLiteral(".");
+  if (both.speed == Speed::Differs && ratio(runs) > 1) return answer.arg(QString::fromStdString(ratio_text(ratio(runs))));
+  return QString::fromStdString(speed_text(both, first.toStdString(), last.toStdString())) + QStringLiteral(".");
 }
 
 RunSpec allocating(bool cuda, Allocator allocator) {
@@ -61,13 +65,10 @@ QString allocation_conclusion(const Runs& runs) {
     const Summary& s = *run.summary;
     return s.steps > 0 ? static_cast<double>(s.calls.device_allocate + s.calls.device_free) / static_cast<double>(s.steps) : 0;
   };
-  return speed_of_last(runs, QObject::tr("direct"), QObject::tr("arena")) +
+  return speed_of_last(runs, QObject::tr("A step takes %1 as long with the allocations."), QObject::tr("Direct"), QObject::tr("the arena")) +
          QObject::tr(" Direct calls the driver's allocator %1 times per step, the arena %2 times.")
              .arg(fixed_text(calls(*runs.front()), 0), fixed_text(calls(*runs.back()), 0));
 }
-
-// How many times as long the step of the first run takes.
-double ratio(const Runs& runs) { return runs.back()->stepUs() > 0 ? runs.front()->stepUs() / runs.back()->stepUs() : 0; }
 
 // The answer of the first limit that the value stays below.
 int answer_below(double value, std::initializer_list<double> limits) {
@@ -148,7 +149,7 @@ Requests how_fast(bool cuda) {
 }
 
 QString how_fast_conclusion(const Runs& runs) {
-  return speed_of_last(runs, runs.front()->title, runs.back()->title) +
+  return speed_of_last(runs, QObject::tr("A step is %1 faster with all of it."), runs.front()->title, runs.back()->title) +
          QObject::tr(" The step time split shows what each change took away.");
 }
 
@@ -205,8 +206,8 @@ const std::vector<Lesson>& all_lessons() {
   static const std::vector<Lesson> all = {
       {"allocation", QObject::tr("What an allocation costs"),
        QObject::tr("The same network twice: an [allocation] around every buffer, then one planned block. Look for red."),
-       QObject::tr("How much longer does a step take with the allocations?"),
-       {QObject::tr("hardly any longer"), QObject::tr("1.2× to 4×"), QObject::tr("more than 4×")},
+       QObject::tr("How many times as long does a step take with the allocations?"),
+       {QObject::tr("nearly the same"), QObject::tr("1.2× to 4×"), QObject::tr("more than 4×")},
        true, {"mnist-direct", "mnist-arena"}, allocation, allocation_conclusion, allocation_right, allocation_next},
       {"hidden", QObject::tr("What a hidden layer does"),
        QObject::tr("Two spirals in the plane, without and with [hidden layers]. Watch the boundary bend as it trains."),
@@ -256,8 +257,8 @@ QString answer_text(const Lesson& lesson, int expected, const Runs& runs) {
   const int right = lesson.right(runs);
   if (right < 0 || right >= lesson.answers.size()) return {};
   if (expected < 0) return QObject::tr("Answer: %1. ").arg(lesson.answers[right]);
-  return expected == right ? QObject::tr("Right: %1. ").arg(lesson.answers[right])
-                           : QObject::tr("You expected %1. It is %2. ").arg(lesson.answers[expected], lesson.answers[right]);
+  return expected == right ? QObject::tr("You guessed right: %1. ").arg(lesson.answers[right])
+                           : QObject::tr("You guessed %1. It is %2. ").arg(lesson.answers[expected], lesson.answers[right]);
 }
 
 StartRequest the_same_here(const Run& run) {

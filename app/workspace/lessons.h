@@ -30,7 +30,7 @@ std::vector<const Lesson*> lessons(bool cuda);
 // Paths of the runs to open instead of training; empty if this machine trains them.
 QStringList shipped_runs_of(const Lesson& lesson, bool cuda);
 QString text_of(const Lesson& lesson, bool cuda);  // includes where the runs were recorded
-// "Right: more than 2×." or "You expected hardly any. It is more than 2×." without an expectation (−1) "Answer: more than 2×."
+// "You guessed right: more than 2×." or "You guessed less than 2×. It is more than 2×." Without a guess (−1): "Answer: more than 2×."
 QString answer_text(const Lesson& lesson, int expected, const std::vector<const Run*>& runs);
 StartRequest the_same_here(const Run& run);  // a similar run for a machine without a GPU
 

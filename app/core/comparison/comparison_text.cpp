@@ -90,12 +90,6 @@ std::string measures_text(const Comparison& c) {
   return text;
 }
 
-// 2.3 and 145: at most three significant digits.
-std::string ratio_text(double ratio) {
-  const int decimals = ratio < 10 ? 2 : ratio < 100 ? 1 : 0;
-  return fixed(ratio, decimals) + "×";
-}
-
 std::string noise_note(const MeasureDelta& d) {
   return d.verdict == Verdict::NoiseUnknown ? " (" + no_interval_text(d) + ")" : "";
 }
@@ -153,6 +147,11 @@ Table delta_rows(const std::vector<KernelDelta>& kernels) {
     table.rows.push_back({{k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us(), name}});
   }
   return table;
+}
+
+std::string ratio_text(double ratio) {
+  const int decimals = ratio < 10 ? 2 : ratio < 100 ? 1 : 0;
+  return fixed(ratio, decimals) + "×";
 }
 
 const char* verdict_text(const MeasureDelta& delta) {

@@ -272,7 +272,7 @@ void WindowTest::aLessonDrawsItsConclusion() {
   QVERIFY(session->busy());
   session->setSpeed(TrainSpeed::Full);
   QTRY_VERIFY2(window->notice()->text().contains("Without a hidden layer"), qPrintable(window->notice()->text()));
-  QVERIFY2(window->notice()->text().startsWith("You expected more than 90 %. It is under 65 %."), qPrintable(window->notice()->text()));
+  QVERIFY2(window->notice()->text().startsWith("You guessed more than 90 %. It is under 65 %."), qPrintable(window->notice()->text()));
   QVERIFY2(window->notice()->geometry().bottom() < window->statusLine()->geometry().top(), "the status line stays in view");
   QCOMPARE(window->tabs()->currentIndex(), 0);
   QVERIFY(window->findChild<LivePage*>()->isVisible());
@@ -742,6 +742,8 @@ void WindowTest::noticesCoverNoControls() {
     const QRect concluded(window->notice()->mapToGlobal(QPoint()), window->notice()->size());
     QCOMPARE(concluded.bottom() + 1, window->statusLine()->mapToGlobal(QPoint()).y());  // the status line stays in view
     QTRY_VERIFY2(covered().isEmpty(), qPrintable(covered().join(", ")));
+    const LivePage* live = window->findChild<LivePage*>();
+    QTRY_VERIFY2(live->mapToGlobal(QPoint(0, live->height())).y() <= concluded.top(), "the timeline gets shorter");
     window->notice()->showText("one.wsrun: not a run.\ntwo.json: not a trace.\nthree.csv: no such file.");
     settle(30);
     auto* setup = window->findChild<SetupPanel*>();

@@ -526,11 +526,14 @@ void CurvePane::refreshLegend() {
   nameMeasure();
 }
 
-// In the plot, if the title line is too short for them.
+// Above the curves, if the title line is too short for them.
 void CurvePane::showValues() {
   constexpr size_t kMostInARow = 3;
   std::vector<PlotValue> values;
-  const bool shown = cursorX() ? cursor_values_ : legend()->items().size() <= kMostInARow;
+  const auto& items = legend()->items();
+  const bool few = items.size() <= kMostInARow, shown = cursorX() ? cursor_values_ : few;
+  const bool named = std::ranges::any_of(items, [](const LegendItem& item) { return !item.value.isEmpty(); });
+  if (!cursorX()) plot_->setValueLine(few && named && !legend()->showsValues());  // the pointer moves no curve
   if (shown && !legend()->showsValues())
     for (const LegendItem& item : legend()->items()) values.push_back({item.slot, item.value});
   plot_->setValues(std::move(values));

@@ -18,6 +18,8 @@ QString tick_text(double value) {
   return QString::number(value, 'g', 4).replace('-', QChar(0x2212));
 }
 
+constexpr int kAboveCurves = 8, kValueLine = 18;  // pixels above the curves
+
 // Leaves out labels that would touch.
 class LinearTicker : public QCPAxisTicker {
  public:
@@ -75,8 +77,8 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
   }
   xAxis->setTickLabelPadding(2);
   axisRect()->setAutoMargins(QCP::msLeft | QCP::msBottom);
-  axisRect()->setMargins(QMargins(0, 8, 10, 0));
-  axisRect()->setMinimumMargins(QMargins(34, 8, 10, 20));
+  axisRect()->setMinimumMargins(QMargins(34, kAboveCurves, 10, 20));
+  setValueLine(false);
   applyTheme();
 }
 
@@ -120,6 +122,13 @@ void Plot::setOverlay(std::vector<PlotDot> dots, std::vector<PlotMark> marks, st
 void Plot::setValues(std::vector<PlotValue> values) {
   values_ = std::move(values);
   update();
+}
+
+void Plot::setValueLine(bool on) {
+  const QMargins before = axisRect()->margins(), margins(before.left(), on ? kValueLine + 2 : kAboveCurves, 10, before.bottom());
+  if (margins == before) return;
+  axisRect()->setMargins(margins);
+  replot(rpQueuedReplot);
 }
 
 void Plot::setEmptyText(const QString& text) {
@@ -289,27 +298,22 @@ void Plot::paintCaption(QPainter& painter) {
   painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, caption_);
 }
 
-// In a row at the right, where the fewest curves are.
+// In a row at the right, above the curves.
 void Plot::paintLastValues(QPainter& painter) {
-  constexpr double kLine = 18, kBadge = 19, kApart = 8;
+  constexpr double kBadge = 19, kApart = 8;
   const QFont font = ui_font(11.5, 600);
-  const QRectF area(axisRect()->rect()), caption = captionBox();
+  const QRectF area(axisRect()->rect());
   double width = -kApart;
   for (const PlotValue& value : values_) width += kBadge + number_width(font, value.text) + kApart;
-  if (width > area.width() - 8) return;
-  const auto cost = [&](const QRectF& box) { return crossings(box) + (box.intersects(caption) ? 100 : 0); };
-  QRectF best(area.right() - width - 4, area.bottom() - kLine - 2, width, kLine);
-  for (QRectF box = best; box.top() > area.top(); box.translate(0, -kLine / 2))
-    if (cost(box) < cost(best)) best = box;
-  if (cost(best) >= 100) return;
-  painter.fillRect(best, theme().base);
-  double x = best.left();
+  if (width > this->width() - 8 || area.top() < kValueLine) return;
+  painter.setClipping(false);
+  double x = area.right() - width;
   for (const PlotValue& value : values_) {
     const double number = number_width(font, value.text);
-    draw_badge(painter, QRectF(x, best.top() + 1.5, 15, 15), value.slot);
+    draw_badge(painter, QRectF(x, 1.5, 15, 15), value.slot);
     painter.setFont(font);
     painter.setPen(theme().text);
-    draw_number(painter, QRectF(x + kBadge, best.top(), number, kLine), Qt::AlignLeft | Qt::AlignVCenter, value.text);
+    draw_number(painter, QRectF(x + kBadge, 0, number, kValueLine), Qt::AlignLeft | Qt::AlignVCenter, value.text);
     x += kBadge + number + kApart;
   }
 }

@@ -33,8 +33,9 @@ class Plot : public QCustomPlot {
   explicit Plot(QWidget* parent = nullptr);
   void setCursor(std::optional<double> x);
   void setOverlay(std::vector<PlotDot> dots, std::vector<PlotMark> marks, std::vector<PlotNote> notes);
-  // Shows a card beside the cursor, without a cursor a line where no curve is, or nothing if empty.
+  // Shows a card beside the cursor, without a cursor the line above the curves, or nothing if empty.
   void setValues(std::vector<PlotValue> values);
+  void setValueLine(bool on);  // space for a line above the curves
   const std::vector<PlotValue>& values() const { return values_; }
   const std::vector<PlotDot>& dots() const { return dots_; }
   void setEmptyText(const QString& text);

@@ -16,6 +16,7 @@
 #include "app/text/units.h"
 #include "app/workspace/closing_line.h"
 #include "app/workspace/report_reader.h"
+#include "profiling/base/table.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
@@ -90,7 +91,9 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
     table.wall.push_back(split->wall_us);
     if (split->wall_us > 0) least = std::min(least, split->wall_us), most = std::max(most, split->wall_us);
   }
-  table.in_ms = most >= 10'000 && least >= 1000;  // the shortest step must keep its digits
+  constexpr double kKeepsDigits = 100;  // of the shortest step
+  table.in_ms = StepUnit(most).ms && least >= kKeepsDigits;
+  table.thousandths = !StepUnit(least).ms;
   const double unit = table.in_ms ? 1000 : 1;
   for (double& wall : table.wall) wall /= unit;
   std::vector<Meaning> kernels;
@@ -231,7 +234,9 @@ QString SplitPane::speedText() const {
 
 QString SplitPane::endText(size_t run) const {
   const double us = runs_[run]->stepUs();
-  return table_.in_ms || us < 1000 ? step_time_text(us) : tr("%1 µs").arg(us_text(us));  // the unit of the table
+  const bool in_ms = StepUnit(us).ms;
+  if (in_ms == table_.in_ms) return step_time_text(us);
+  return in_ms ? tr("%1 µs").arg(us_text(us)) : tr("%1 ms").arg(fixed_text(us / 1000, table_.decimals()));
 }
 
 double SplitPane::paintBars(QPainter& painter, double top) {

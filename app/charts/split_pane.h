@@ -19,7 +19,8 @@ struct SplitTable {
   std::vector<SplitRow> rows;
   std::vector<double> wall;  // the step time of each run
   bool in_ms = false;        // one unit for the whole table
-  int decimals() const { return in_ms ? 2 : 1; }  // as many as the step time has
+  bool thousandths = false;  // of ms: the shortest step is below 1 ms
+  int decimals() const { return !in_ms ? 1 : thousandths ? 3 : 2; }  // as many as the step time has
   QString text(double time) const;
 };
 // `merged`: kernels that compute become one row, "kernels".

@@ -172,6 +172,12 @@ void ChartsTest::splitTableAddsUpAndMerges() {
   const SplitRow in_ms = split_table({&long_step}, false).rows.front();
   QCOMPARE(in_ms.us[0], 1.97);  // as many decimals as the step time
   QCOMPARE(std::lround(in_ms.share * 1000), 170L);  // not of 1.97 and 11.62
+  const StepSplit short_ms{{{Meaning::Matrix, {}, 723.4}, {Meaning::Idle, {}, 4000}}, 4723.4, 10}, us{{{Meaning::Matrix, {}, 307.2}}, 307.2, 10}, tiny{{{Meaning::Matrix, {}, 12.5}}, 12.5, 10};
+  QVERIFY2(split_table({&short_ms}, false).in_ms, "ms from 1000 µs on, as the top bar");
+  const SplitTable both = split_table({&short_ms, &us}, false);
+  QVERIFY2(both.in_ms, "one unit for both runs");
+  QCOMPARE(both.rows.front().us[1], 0.307);
+  QVERIFY2(!split_table({&short_ms, &tiny}, false).in_ms, "12.5 µs would lose its digits");
   const StepSplit waits{{{Meaning::Matrix, {}, 6757.4}, {Meaning::Communication, "waits for a rank", 3555.2}, {Meaning::Other, {}, 67.4}, {Meaning::Launch, {}, 1577.1}}, 11'957.1, 10};
   const SplitTable rounded = split_table({&waits}, false);  // 6.76 + 3.56 + 0.07 + 1.58 are 0.01 too much
   double sum = 0;
@@ -393,6 +399,8 @@ void ChartsTest::textsOfASmallChartStandApart() {
     pane.setRuns(runs);
     pane.redraw();
     QTRY_VERIFY(shows(runs.size() > 1 ? "A: allocator direct" : "allocator direct"));
+    for (const PaintedText& one : painted_texts(*pane.plot()))
+      if (one.text == "90.00") QVERIFY2(one.box.bottom() <= pane.plot()->axisRect()->top() + 1, "the values stand above the curves");
     QVERIFY2(unreadable(*pane.plot()).isEmpty(), qPrintable(unreadable(*pane.plot()).join('\n')));
   }
 }

@@ -85,13 +85,8 @@ Ruler ruler(const TimeScale& scale, double min_px) {
   result.step = round_step(scale.ns_per_px() * min_px);
   const TimeNs near = power_above(result.step);
   const Unit& unit = unit_for(scale.range.length() + near);
-  // Rounds towards zero: before the origin, times count backwards from it.
-  const auto round_before = [&scale](TimeNs round) { return scale.range.begin / round * round; };
-  // A base that stays while one pans, unless a tick in view would be a large number.
-  TimeNs every = unit.ns * 1000;
-  if (scale.range.end - round_before(every) > every) every = near;
-  result.base = round_before(every);
-  result.base_text = QStringLiteral("t = ") + offset_time(result.base, every);
+  result.base = scale.range.begin / near * near;  // towards zero: before the origin, times count backwards from it
+  result.base_text = QStringLiteral("t = ") + offset_time(result.base, near);
   const int decimals = decimals_for(result.step, unit.ns);
   for (TimeNs t = floor_to(scale.range.begin + result.step - 1, result.step); t < scale.range.end; t += result.step) {
     QString text = fixed_text(static_cast<double>(t - result.base) / static_cast<double>(unit.ns), decimals);

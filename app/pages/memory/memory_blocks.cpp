@@ -287,6 +287,20 @@ void add_marked_steps(MemoryMap& map, const prof::Trace& trace) {
     add_steps(map, trace, static_cast<int64_t>(first->step), static_cast<int64_t>(last->step));
 }
 
+// The first steps warm up: one that is many times longer than the median would leave no width to the others.
+double normal_begin(const MemoryMap& map) {
+  constexpr double kManyTimes = 4;
+  constexpr size_t kFewest = 4;
+  if (!map.by_step || map.sections.size() < kFewest) return map.x_begin;
+  std::vector<double> lengths;
+  for (size_t i = 0; i + 1 < map.sections.size(); ++i) lengths.push_back(map.sections[i + 1].first - map.sections[i].first);
+  std::vector<double> sorted = lengths;
+  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2));
+  const double most = kManyTimes * sorted[sorted.size() / 2];
+  const size_t normal = static_cast<size_t>(std::ranges::find_if(lengths, [most](double length) { return length <= most; }) - lengths.begin());
+  return normal == 0 || map.sections[normal].first > map.peak_x ? map.x_begin : map.sections[normal].first;
+}
+
 void add_times(MemoryMap& map) {
   constexpr double kWidth = 6, kApart = 1;  // approximate
   const TimeRange whole{static_cast<prof::TimeNs>(map.x_begin), static_cast<prof::TimeNs>(map.x_end)};
@@ -329,6 +343,7 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source) {
   if (last_step == 0 && !map.by_step) add_times(map);
   fold_addresses(map);
   add_use(map);
+  map.x_normal = normal_begin(map);
   return map;
 }
 

@@ -48,6 +48,7 @@ struct UsePoint {
 struct MemoryMap {
   bool by_op = true;
   double x_begin = 0, x_end = 1;
+  double x_normal = 0;  // where the first step of normal length begins, after longer ones; else x_begin
   uint64_t height = 1;  // bytes
   std::vector<MapBlock> blocks;
   std::vector<UsePoint> use;                         // values hold until the next point

@@ -91,6 +91,16 @@ QString growth_text(const MemoryMap& map) {
   return QObject::tr("The peak of a step grows from %1 to %2: %3.").arg(short_bytes_text(first), short_bytes_text(last), cause.isEmpty() ? QObject::tr("the recording does not show what grows") : cause);
 }
 
+// Begins the curve there, with the values that hold there.
+void cut_before(FragmentationCurve& curve, double begin) {
+  if (curve.empty() || begin <= curve.x_begin) return;
+  const auto after = [begin](const prof::MemoryMoment& moment) { return static_cast<double>(moment.time) > begin; };
+  const auto first = std::ranges::find_if(curve.moments, after);
+  if (first != curve.moments.begin()) curve.moments.erase(curve.moments.begin(), first - 1);
+  curve.moments.front().time = std::max(curve.moments.front().time, static_cast<prof::TimeNs>(begin));
+  curve.x_begin = begin;
+}
+
 // The plan of each rank is the same.
 QString ranks_text(const Run& run) {
   const int ranks = rank_count(run);
@@ -127,6 +137,12 @@ MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
   pane_->addOption(phases_ = new QLabel(pane_));
   phases_->setFont(ui_font(11.5));
   pane_->addOption(source_button_);
+  whole_ = option_button(tr("Show the warm-up steps, too"), pane_);
+  whole_->setText(tr("All steps"));
+  whole_->setProperty("menu", false);
+  whole_->setCheckable(true);
+  connect(whole_, &QPushButton::toggled, this, &MemoryMapPanel::refresh);
+  pane_->addOption(whole_);
   allocator_button_ = option_button(tr("Whose memory the page shows"), pane_);
   allocator_button_->setMenu(new QMenu(allocator_button_));
   pane_->addOption(allocator_button_);
@@ -327,11 +343,14 @@ void MemoryMapPanel::refresh() {
     curve = plan_fragmentation(map);
   else if (run_)
     curve = event_fragmentation(run_->trace, source);
+  if (!map.by_op && !whole_->isChecked()) cut_before(curve, map.x_normal);
   if (run_ && map.by_step) {
     const auto step_text = [this](double at) { return tr("step %1").arg(count_text(static_cast<int64_t>(run_->stepAt(static_cast<prof::TimeNs>(at))))); };
     curve.first = step_text(curve.x_begin), curve.last = step_text(curve.x_end);
   }
   over_time_->setCurve(std::move(curve), run_ ? run_->slot : 0);
+  whole_->setVisible(!map.by_op && map.x_normal > map.x_begin);
+  view_->showWhole(whole_->isChecked());
   over_time_->setVisible(!map.empty());
   const bool recorded = isRecorded();
   if (recorded) map.use_note = tr("without blocks from before the recording, such as weights");
@@ -412,7 +431,7 @@ std::vector<MemoryPart> MemoryMapPanel::parts() const {
   return parts;
 }
 
-// How much, when and of what: "429.5 KiB at the peak of a step: all gradients. Beside it: weights 397.5 KiB".
+// How much, when and of what: "429.5 KiB at the peak of a step: all gradients. Kept between steps: weights 397.5 KiB".
 void MemoryMapPanel::showFinding() {
   const MemoryMap& map = view_->map();
   if (map.empty()) return finding_->showResult(isRecorded() ? tr("No allocation was recorded") : tr("Nothing is placed yet"), tr("The peak of the memory in use and what holds it stand here."));
@@ -434,17 +453,19 @@ void MemoryMapPanel::showFinding() {
   if (map.by_op && run_) notes << ranks_text(*run_);
   notes << growth_text(map);
   if (const double times = static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)); map.by_op && times >= 1.05)
-    notes << tr("Blocks share places: without that, a step needs %1.").arg(bytes_text(static_cast<double>(map.sum_bytes)));
+    notes << tr("Buffers reuse memory: without reuse, a step needs %1.").arg(bytes_text(static_cast<double>(map.sum_bytes)));
   if (map.by_op && map.allocations == 0) notes << tr("The plan allocates nothing in a step.");
   if (const double all = known && isRecorded() ? prof::most_device_memory(run_->trace) : 0; all > static_cast<double>(peak))
-    notes << tr("Up to %1 of the GPU were in use: beside these blocks, which were made while recording, older ones such as weights, libraries and the CUDA context.").arg(bytes_text(all));
+    notes << tr("Older blocks such as weights are not counted; with them, libraries and the CUDA context, the GPU had up to %1 in use.").arg(bytes_text(all));
+  else if (since)
+    notes << tr("Older blocks such as weights are not counted.");
   notes.removeAll(QString());
   if (notes.isEmpty()) notes << tr("Empty in the map: free addresses.");  // the line keeps its height
   const QString size = short_bytes_text(static_cast<double>(peak));
-  const QString bytes = since ? tr("%1 that %2 allocated while recording, without older blocks such as weights").arg(size, QString::fromStdString(held_.allocator)) : size;
+  const QString bytes = since ? tr("%1 allocated by %2 while recording").arg(size, QString::fromStdString(held_.allocator)) : size;
   const QString before = since ? QStringLiteral("; ") : QStringLiteral(": ");
   finding_->showResult(when.arg(bytes) + (shares.isEmpty() ? QString() : before + shares) +
-                           (kept.isEmpty() ? QString() : tr(". Beside it: %1").arg(kept)),
+                           (kept.isEmpty() ? QString() : tr(". Kept between steps: %1").arg(kept)),
                        notes.join(' '));
 }
 

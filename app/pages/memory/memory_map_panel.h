@@ -83,6 +83,7 @@ class MemoryMapPanel : public QWidget {
   Below below_ = Below::Best;
   QLabel* phases_;
   QPushButton* source_button_;
+  QPushButton* whole_ = nullptr;  // shows the warm-up steps, too
   Source source_ = Source::Best;
   QPushButton* allocator_button_;
   QString allocator_;  // chosen by the user; empty: the one that held the most

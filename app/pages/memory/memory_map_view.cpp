@@ -47,6 +47,7 @@ void MemoryMapView::setMap(MemoryMap map, int slot, const QString& why_empty) {
 
 void MemoryMapView::setSelected(BufferId buffer) { selected_ = buffer; update(); }
 void MemoryMapView::setCursorX(double at) { cursor_ = at; update(); }
+void MemoryMapView::showWhole(bool whole) { whole_ = whole; update(); }
 
 QRectF MemoryMapView::mapArea() const {
   return {kLeft, kTop, double(width() - kLeft - kRight),
@@ -54,7 +55,7 @@ QRectF MemoryMapView::mapArea() const {
 }
 QRectF MemoryMapView::useArea() const { return {kLeft, mapArea().bottom() + kUseGap, mapArea().width(), kUseHeight}; }
 double MemoryMapView::x(double at) const {
-  return mapArea().left() + (at - map_.x_begin) / (map_.x_end - map_.x_begin) * mapArea().width();
+  return mapArea().left() + (at - begin()) / (map_.x_end - begin()) * mapArea().width();
 }
 double MemoryMapView::y(double bytes) const {
   return mapArea().top() + bytes / static_cast<double>(map_.height) * mapArea().height();
@@ -62,7 +63,8 @@ double MemoryMapView::y(double bytes) const {
 
 QRectF MemoryMapView::boxOf(const MapBlock& block) const {
   const double top = y(static_cast<double>(block.y0)), high = std::max(3.0, y(static_cast<double>(block.y1)) - top);
-  return QRectF(x(block.x0), top, std::max(1.0, x(block.x1) - x(block.x0)), high);
+  const double left = std::max(mapArea().left(), x(block.x0));
+  return QRectF(left, top, std::max(1.0, x(block.x1) - left), high);
 }
 
 void MemoryMapView::paintEvent(QPaintEvent*) {
@@ -117,7 +119,7 @@ void MemoryMapView::paintAxes(QPainter& painter) const {
     if (painter.fontMetrics().horizontalAdvance(map_.sections[i].second) + 8 < band.width())
       painter.drawText(band.adjusted(5, 0, 0, 0), Qt::AlignVCenter, map_.sections[i].second);
   }
-  const double pitch = area.width() / (map_.x_end - map_.x_begin);
+  const double pitch = area.width() / (map_.x_end - begin());
   if (map_.by_op)
     for (int op = 0; op < static_cast<int>(map_.x_end); ++op) {
       if (pitch < 18 && op % static_cast<int>(std::ceil(18 / pitch)) != 0) continue;
@@ -154,6 +156,7 @@ void MemoryMapView::paintAddresses(QPainter& painter) const {
 void MemoryMapView::paintBlocks(QPainter& painter) const {
   const Theme& t = theme();
   for (const MapBlock& block : map_.blocks) {
+    if (block.x1 <= begin()) continue;
     const QRectF box = boxOf(block);
     const bool chosen = selected_ != BufferId::None && block.buffer == selected_;
     const QColor colour = colour_of(block);
@@ -195,7 +198,10 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   painter.setPen(t.secondary);
   painter.drawText(QRectF(beside, area.top() - 22, std::max(0.0, area.right() - beside), 18), Qt::AlignVCenter, map_.use_note);
   painter.fillRect(QRectF(area.left(), area.bottom(), area.width(), 1), t.strong_border);
+  painter.save();
+  painter.setClipRect(area.adjusted(0, -4, 0, 4));
   paintUseCurve(painter, at);
+  painter.restore();
   painter.setFont(ui_font(11));
   painter.setPen(t.quiet);
   const double most = at.top / at.unit.bytes, step = round_step(most / 4);
@@ -206,6 +212,8 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   }
   if (at(map_.peak) - at(map_.reserved) > 14)
     painter.drawText(QRectF(area.left() + 4, at(map_.reserved) + 2, 110, 16), Qt::AlignVCenter, tr("reserved"));
+  else if (map_.reserved > 0)  // above the line: below it is the peak
+    painter.drawText(QRectF(area.right() - 110, at(map_.reserved) - 17, 106, 16), Qt::AlignVCenter | Qt::AlignRight, tr("reserved"));
   paintPeak(painter, at);
 }
 
@@ -295,8 +303,8 @@ void MemoryMapView::paintPeak(QPainter& painter, const UseScale& at) const {
 void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {
   if (map_.empty() || !mapArea().adjusted(0, -40, 0, 160).contains(event->position())) return;
   const double at =
-      map_.x_begin + (event->position().x() - mapArea().left()) / mapArea().width() * (map_.x_end - map_.x_begin);
-  setCursorX(std::clamp(at, map_.x_begin, map_.x_end));
+      begin() + (event->position().x() - mapArea().left()) / mapArea().width() * (map_.x_end - begin());
+  setCursorX(std::clamp(at, begin(), map_.x_end));
 }
 
 void MemoryMapView::mousePressEvent(QMouseEvent* event) {
@@ -323,7 +331,7 @@ void MemoryMapView::keyPressEvent(QKeyEvent* event) {
 
 const MapBlock* MemoryMapView::blockAt(QPointF at) const {
   for (auto block = map_.blocks.rbegin(); block != map_.blocks.rend(); ++block)
-    if (boxOf(*block).contains(at)) return &*block;
+    if (block->x1 > begin() && boxOf(*block).contains(at)) return &*block;
   return nullptr;
 }
 

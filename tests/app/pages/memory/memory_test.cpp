@@ -350,7 +350,7 @@ void MemoryTest::thePeaksOfTensorsAndOfTheDriverAreBothNamed() {
   panel.setRun(&run);
   panel.show();
   const QString said = panel.headline() + '\n' + panel.notes();
-  for (const char* text : {"Peak: 1.00 MiB that PyTorch allocated while recording, without older blocks such as weights", "From the driver: 5.00 MiB.", "4.00 MiB of it is unused: 2.00 MiB beside live blocks, 2.00 MiB in empty segments."})
+  for (const char* text : {"Peak: 1.00 MiB allocated by PyTorch while recording", "From the driver: 5.00 MiB.", "4.00 MiB of it is unused: 2.00 MiB beside live blocks, 2.00 MiB in empty segments."})
     QVERIFY2(said.contains(text), qPrintable(said));
 }
 
@@ -375,7 +375,7 @@ void MemoryTest::eachDeviceHasAMapOfItsOwn() {
   QCOMPARE(panel.view()->map().blocks.size(), size_t{2});
   QCOMPARE(panel.view()->map().peak, uint64_t{5 << 20});
   QCOMPARE(panel.overTime()->curve().of, QString("PyTorch"));
-  QVERIFY2(panel.headline().startsWith("Peak: 5.00 MiB that PyTorch allocated while recording"), qPrintable(panel.headline()));
+  QVERIFY2(panel.headline().startsWith("Peak: 5.00 MiB allocated by PyTorch while recording"), qPrintable(panel.headline()));
   if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty())
     QVERIFY(panel.grab().save(folder + "/memory-devices.png"));
   QCOMPARE(whose->menu()->actions().size(), qsizetype{2});

@@ -72,6 +72,7 @@ void set_scale(const RankReport& report, LatenessMap& map) {
 constexpr double kLine = 13;  // from one label to the next
 
 double label_y(const LatenessMap& map, size_t row) {
+  if (map.bars()) return map.tops[row] + 11;  // above the ticks of the row
   return std::max(map.tops[row] + map.heights[row] / 2 + 4, kMapTop + 9);
 }
 
@@ -408,7 +409,7 @@ class BandwidthChart {
     taken_.push_back({box.x, box.y, sample + kSample - box.x, box.height});
   }
 
-  // The short name is for a label that has little place beside its point.
+  // The short name is for a label that has no other place.
   void add_collective(const prof::CollectiveRow& row, const std::string& name, const std::string& short_name, bool chosen) {
     const double at_x = x(static_cast<double>(row.bytes)), at_y = y(row.bus_gb_s), r = chosen ? 6.5 : 4.5;
     drawing_.rect(at_x - r, at_y - r, 2 * r, 2 * r, hex_colour(ink_.point), hex_colour(chosen ? ink_.text : ink_.ground));
@@ -416,11 +417,11 @@ class BandwidthChart {
     const auto place_of = [&](const std::string& words, bool near) { return place_beside(at_x, at_y, static_cast<double>(words.size()) * kLetter, near); };
     std::string label = name + rate;
     std::optional<Box> place = place_of(label, true);
-    if (!place && short_name != name) {
-      place = place_of(short_name + rate, true);
-      if (place) label = short_name + rate;
-    }
     if (!place) place = place_of(label, false);
+    if (!place && short_name != name) {
+      label = short_name + rate;
+      place = place_of(label, false);
+    }
     if (!place) return;
     taken_.push_back(*place);
     drawing_.text(place->x, place->y + 11, label, Anchor::Start, 11, hex_colour(chosen ? ink_.text : ink_.secondary),
@@ -510,6 +511,13 @@ double LatenessMap::x(size_t column) const {
   return std::round(left + (right - left) * share);
 }
 
+std::pair<double, double> LatenessMap::bar(size_t column) const {
+  constexpr double kShare = 0.6, kApart = 5;
+  const double begin = x(column), wide = x(column + 1) - begin;
+  if (wide < kApart) return {begin, std::max(1.0, wide - 1)};
+  return {begin + std::round(wide * (1 - kShare) / 2), std::round(wide * kShare)};
+}
+
 double most_lateness_height(const RankReport& report) {
   const size_t ranks = report.ranks.size();
   double height = 0;
@@ -568,13 +576,12 @@ uint32_t waits_colour(const FigureInk& ink) { return mixed_colour(ink.ground, in
 
 // What the bars or cells are, and how they relate to the wait that the headline names.
 std::string lateness_caption(const RankReport& report) {
-  std::string caption = "how late each rank comes to its latest collective, by step";
   double calls = 0;
   for (const prof::CollectiveRow& row : report.collectives) calls += row.count;
   const auto late = std::ranges::find(report.ranks, report.straggler.rank, &prof::RankRow::rank);
   if (report.straggler.of_median && calls > 1.5 && late != report.ranks.end())
-    caption += ": " + time_text(late->late) + " in the median step, whose " + count_text(std::round(calls)) + " collectives wait " + time_text(report.straggler.cost_us) + " in all";
-  return caption;
+    return "How late each rank comes to its latest collective: " + time_text(late->late) + " in the median step. The waits at its " + count_text(std::round(calls)) + " collectives add up to " + time_text(report.straggler.cost_us) + ".";
+  return "How late each rank comes to its latest collective, by step";
 }
 
 }  // namespace
@@ -582,7 +589,7 @@ std::string lateness_caption(const RankReport& report) {
 uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double late_us, const FigureInk& ink) {
   constexpr double kLeast = 0.06;  // just above the clock error
   if (!(late_us > clock_error_us)) return ink.grid;
-  if (map.bars()) return waits_colour(ink);
+  if (map.bars()) return mixed_colour(ink.ground, ink.late, 0.75);  // the late rank does not wait
   return mixed_colour(ink.grid, ink.point, kLeast + (1 - kLeast) * std::min(1.0, late_us / map.scale_us));
 }
 
@@ -614,8 +621,10 @@ Drawing lateness_figure(const RankReport& report, double width, double height, c
       const uint32_t fill = colour(row, begin);
       for (end = begin + 1; !map.bars() && end < map.grid.columns && colour(row, end) == fill;) ++end;
       const double high = map.bar_height(static_cast<double>(map.grid.at(row, begin)));
-      if (fill != ink.ground)
-        drawing.rect(map.x(begin), map.tops[row] + map.heights[row] - high, map.x(end) - map.x(begin) - (map.bars() ? 1 : 0), high - gap, hex_colour(fill));
+      if (fill != ink.ground) {
+        const auto [left, wide] = map.bars() ? map.bar(begin) : std::pair(map.x(begin), map.x(end) - map.x(begin));
+        drawing.rect(left, map.tops[row] + map.heights[row] - high, wide, high - gap, hex_colour(fill));
+      }
     }
   return drawing;
 }
@@ -626,7 +635,7 @@ bool has_step_of_ranks(const RankReport& report) {
 }
 
 Drawing rank_steps_figure(const RankReport& report, double width, double height, const FigureInk& ink) {
-  constexpr double kHead = 26, kFoot = 8, kMostRow = 140, kGap = 10, kTotal = 78;
+  constexpr double kHead = 26, kFoot = 8, kMostRow = 140, kGap = 10, kTotal = 78, kMostEntry = 120;
   Drawing drawing;
   drawing.width = width, drawing.height = height;
   const double left = kMapEdge + ranks_width(report), span = std::max(40.0, width - left - kTotal);
@@ -643,7 +652,7 @@ Drawing rank_steps_figure(const RankReport& report, double width, double height,
   for (const Part& part : parts) {
     drawing.rect(x, 8, 9, 9, hex_colour(part.fill), hex_colour(ink.axis));
     drawing.text(x + 14, 17, part.name, Anchor::Start, 11, hex_colour(ink.secondary));
-    x += 14 + static_cast<double>(std::string_view(part.name).size()) * kLetter + 8;
+    x += std::min(kMostEntry, (width - kMapEdge) / static_cast<double>(parts.size()));
   }
   for (size_t r = 0; r < report.ranks.size(); ++r) {
     const prof::RankRow& row = report.ranks[r];

@@ -37,6 +37,7 @@ struct LatenessMap {
   double axis_width = 0;     // between the names and the bars
   // Few ranks have high rows: the lateness is the height of a bar, and all bars have one colour.
   bool bars() const { return axis_width > 0; }
+  std::pair<double, double> bar(size_t column) const;  // left edge and width
   double bar_height(double late_us) const;  // the whole row if it has no bars
   double bottom() const { return tops.empty() ? 0 : tops.back() + heights.back(); }
   double x(size_t column) const;  // left edge

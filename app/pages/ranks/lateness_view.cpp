@@ -191,7 +191,7 @@ void LatenessView::paintBars(QPainter& painter, size_t row) const {
   const double ground = map_.tops[row] + map_.heights[row] - 1;
   for (size_t c = 0; c < map_.grid.columns; ++c) {
     const QColor colour = cells_.pixelColor(static_cast<int>(c), static_cast<int>(row));
-    const double left = map_.x(c), width = std::max(1.0, map_.x(c + 1) - left - 1);
+    const auto [left, width] = map_.bar(c);
     const double high = colour.alpha() == 0 ? map_.heights[row] - 4 : map_.bar_height(static_cast<double>(map_.grid.at(row, c))) - 1;
     painter.fillRect(QRectF(left, ground - high, width, high), colour.alpha() == 0 ? t.idle : QBrush(colour));
   }

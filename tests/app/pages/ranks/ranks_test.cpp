@@ -327,13 +327,13 @@ void RanksTest::theCaptionNamesTheMeasureOfTheBars() {
   prof::RankReport report = test::made_report();
   const auto caption = [](const ShownRanks& shown) {
     for (const PaintedText& one : painted_texts(*shown.panel.map()))
-      if (one.text.startsWith("how late each rank comes to its latest collective, by step")) return one.text;
+      if (one.text.startsWith("How late each rank comes to its latest collective")) return one.text;
     return QString();
   };
   QVERIFY(caption(ShownRanks(report)).endsWith(", by step"));
   report.straggler.of_median = true, report.straggler.cost_us = 3560;  // the headline has the wait at all collectives
   std::ranges::find(report.ranks, report.straggler.rank, &prof::RankRow::rank)->late = 2790;  // and the table how late it comes to one
-  QVERIFY2(caption(ShownRanks(report)).contains(", by step: 2.79 ms in the median step, whose ") && caption(ShownRanks(report)).endsWith(" collectives wait 3.56 ms in all"), qPrintable(caption(ShownRanks(report))));
+  QVERIFY2(caption(ShownRanks(report)).contains(": 2.79 ms in the median step. The waits at its ") && caption(ShownRanks(report)).endsWith(" collectives add up to 3.56 ms."), qPrintable(caption(ShownRanks(report))));
 }
 
 void RanksTest::aRankWithoutAFileIsNamed() {

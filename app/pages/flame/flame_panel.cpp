@@ -26,17 +26,17 @@ namespace ws::app {
 namespace {
 
 constexpr int kSoonMs = 150, kLiveMs = 1000;
-// The first function that does not have nearly all the time of its caller. Empty without samples.
-QString largest_function(const prof::FlameTree& tree) {
+// The first function of the first thread that does not have nearly all the time of its caller, and its share of `whole`: a node.
+QString largest_function(const prof::FlameTree& tree, size_t whole) {
   constexpr double kNearlyAll = 0.9;
   if (tree.empty() || tree[0].inside.empty()) return {};
   size_t at = tree[0].inside[0];  // a thread
   while (!tree[at].inside.empty()) {
-    const double whole = tree[at].ns;
+    const double caller = tree[at].ns;
     at = tree[at].inside[0];
-    if (tree[at].ns < kNearlyAll * whole) break;
+    if (tree[at].ns < kNearlyAll * caller) break;
   }
-  return QObject::tr("%1 takes %2 %").arg(QString::fromStdString(tree[at].function), fixed_text(100 * tree[at].ns / tree[0].ns, 0));
+  return QObject::tr("%1 takes %2 %").arg(QString::fromStdString(tree[at].function), fixed_text(100 * tree[at].ns / tree[whole].ns, 0));
 }
 
 constexpr FlameTime kTimes[] = {FlameTime::InSteps, FlameTime::Host, FlameTime::WhileGpuWaited, FlameTime::Launched};
@@ -194,16 +194,22 @@ void FlamePanel::refresh() {
   const QString root = shown != FlameTime::Launched ? tr("all threads") : prof::used_gpu(run_->trace) ? tr("all kernels") : tr("all ops");
   view_->setRootText(root);
   const QString width = (shown == FlameTime::Launched ? tr("Width of a block: %1") : tr("Width of a block: wall time, %1")).arg(note_);
-  tree.empty() ? body_->showReason(emptyText()) : body_->showResult(tr("%1 of %2").arg(largest_function(tree), ofWhat(threads)), width);
+  tree.empty() ? body_->showReason(emptyText()) : body_->showResult(headlineOf(tree), width);
   view_->setTree(std::move(tree));
 }
 
 QString FlamePanel::headline() const { return body_->headline(); }
 
-QString FlamePanel::ofWhat(size_t threads) const {
-  if (time() == FlameTime::Launched) return run_ && prof::used_gpu(run_->trace) ? tr("the kernel time") : tr("the op time");
-  const QString whose = threads > 1 ? tr("the time of %1 threads together").arg(threads) : tr("the host's time");
-  return time() == FlameTime::WhileGpuWaited ? tr("%1 while the GPU waited").arg(whose) : whose;
+// Names one of several threads: while a thread works, another one waits for it, and both have the same time.
+QString FlamePanel::headlineOf(const prof::FlameTree& tree) const {
+  const auto& threads = tree[0].inside;
+  if (time() == FlameTime::Launched) return tr("%1 of %2").arg(largest_function(tree, 0), run_ && prof::used_gpu(run_->trace) ? tr("the kernel time") : tr("the op time"));
+  const std::string first = threads.empty() ? std::string() : tree[threads[0]].function;
+  const QString whose = threads.size() < 2      ? tr("the host's time")
+                        : first == "MainThread" ? tr("the main thread's time")
+                                                : tr("the time of thread %1").arg(QString::fromStdString(first));
+  const QString said = tr("%1 of %2").arg(largest_function(tree, threads.empty() ? 0 : threads[0]), whose);
+  return time() == FlameTime::WhileGpuWaited ? tr("%1 while the GPU waited").arg(said) : said;
 }
 
 void FlamePanel::showMatches() {

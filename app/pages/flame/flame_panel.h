@@ -6,6 +6,7 @@
 #include <QWidget>
 
 #include "app/workspace/focus.h"
+#include "profiling/analysis/flame_tree.h"
 #include "profiling/analysis/waiting_threads.h"
 
 class QLabel;
@@ -57,7 +58,7 @@ class FlamePanel : public QWidget {
   bool offers(FlameTime time) const;
   QString timeText(FlameTime time) const;
   QString emptyText() const;
-  QString ofWhat(size_t threads) const;  // "the host's time"
+  QString headlineOf(const prof::FlameTree& tree) const;
   void fillMenu(QMenu& menu);
 
   Focus* focus_;

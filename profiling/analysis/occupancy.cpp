@@ -129,9 +129,11 @@ const char* limit_name(OccupancyLimit limit) {
   return "";
 }
 
+std::string share_text(const Occupancy& occupancy) { return occupancy.share >= 1 ? "100 %" : percent(occupancy.share); }
+
 std::string occupancy_text(const Occupancy& occupancy) {
   if (occupancy.limit == OccupancyLimit::Impossible) return limit_name(occupancy.limit);
-  return occupancy.share >= 1 ? "100 %" : percent(occupancy.share) + ", limit: " + limit_name(occupancy.limit);
+  return share_text(occupancy) + (occupancy.share >= 1 ? "" : std::string(", limit: ") + limit_name(occupancy.limit));
 }
 
 }  // namespace ws::prof

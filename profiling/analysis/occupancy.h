@@ -38,6 +38,7 @@ struct Occupancy {
 };
 Occupancy occupancy_of(const Detail& kernel, const DeviceLimits& device);
 const char* limit_name(OccupancyLimit limit);
+std::string share_text(const Occupancy& occupancy);      // "18.8 %", "100 %"
 std::string occupancy_text(const Occupancy& occupancy);  // "18.8 %, limit: registers", "100 %"
 
 }  // namespace ws::prof

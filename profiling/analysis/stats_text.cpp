@@ -54,14 +54,18 @@ Table::Row row_of(const KernelRow& row) {
   return {{name, t.count, us_of(static_cast<double>(t.total)), row.share, whole_us(t.min), us(t.mean), us(t.stddev), whole_us(t.median),
            whole_us(t.p90), whole_us(t.p95), whole_us(t.p99), whole_us(t.p999), whole_us(t.max),
            shape(launched, static_cast<double>(d.grid[0]) * d.grid[1] * d.grid[2], launch_text(d)), shape(own && d.registers > 0, d.registers, ""),
-           shape(own && row.occupancy, row.occupancy ? row.occupancy->share : 0, row.occupancy ? occupancy_text(*row.occupancy) : ""),
+           shape(own && row.occupancy, row.occupancy ? row.occupancy->share : 0, row.occupancy ? share_text(*row.occupancy) : ""),
+           shape(own && row.occupancy && row.occupancy->share < 1, std::string(row.occupancy ? limit_name(row.occupancy->limit) : ""), ""),
            row.with_calls > 0 ? Table::Cell(us_of(static_cast<double>(row.with_calls))) : Table::Cell(),
            shape(launched, int64_t{d.static_shared} + d.dynamic_shared, "")}};
 }
 
 std::string rows_text(const std::vector<KernelRow>& rows, const char* what, const std::vector<std::string>& names) {
   std::vector<std::string> keys{"share", "total_us", "count"};
-  for (const std::string& name : names) keys.push_back(key_of_column(name));
+  for (const std::string& name : names) {
+    keys.push_back(key_of_column(name));
+    if (keys.back() == "occupancy") keys.emplace_back("occupancy_limit");
+  }
   keys.emplace_back("name");
   const Table table = with_columns(kernel_rows(rows, what), keys);
   const auto noted = [](const Table::Row& row) { return std::ranges::any_of(row.cells, &Table::Cell::noted); };
@@ -133,8 +137,9 @@ Table kernel_rows(const std::vector<KernelRow>& rows, const std::string& what) {
                time("p95_us", "P95"), time("p99_us", "P99"), time("p999_us", "P99.9"), time("max_us", "max"),
                {"launch", "grid · block", "", Kind::Count, 0, 24, "", false, true},
                {"registers", "registers", "", Kind::Count, 0, 10, "Of a thread.", false, true},
-               {"occupancy", "theoretical occupancy", "", Kind::Percent, 1, 28,
-                "How many warps of the kernel a multiprocessor can hold, as a share of the most, and what limits it. Not measured.", false, true},
+               {"occupancy", "theoretical occupancy", "", Kind::Percent, 1, 24,
+                "How many warps of the kernel a multiprocessor can hold, as a share of the most. Not measured.", false, true},
+               {"occupancy_limit", "limited by", "", Kind::Text, 0, 16, "What limits the theoretical occupancy.", false, true},
                {"with_calls_us", "with calls", "", Kind::Time, 3, 12, "Time of the line with all lines that it calls, in µs.", false, true},
                {"shared_bytes", "shared B", "", Kind::Count, 0, 10, "Shared memory of a block.", false, true}}, {}};
   for (const KernelRow& row : rows) table.rows.push_back(row_of(row));

@@ -54,7 +54,7 @@ bool is_work(const prof::Track& track) {
 constexpr int kNameWidth = 300, kLeastNameWidth = 220;
 
 int width_of(const QHeaderView& header, int column) {
-  const int least = column == KernelsPanel::Grid ? 142 : column == KernelsPanel::Occupancy ? 172 : 60;
+  const int least = column == KernelsPanel::Grid ? 142 : column == KernelsPanel::Limit ? 108 : 60;
   return std::max(least, header.sectionSizeHint(column) + 2);
 }
 
@@ -65,7 +65,7 @@ QString readable_name(const prof::KernelRow& row) {
 
 // The executions of one kernel. `own`: a run of ours, which marks its steps and its evaluations.
 Table instances_table(const prof::Trace* trace, const std::vector<prof::FoundSpan>& spans, bool own) {
-  Table table{{{"us", "µs", "", Table::Kind::Time}, {"step", "step", "", Table::Kind::Count}, {"begin", "begins at", "", Table::Kind::Count}}, {}};
+  Table table{{{"us", "duration", "µs", Table::Kind::Time}, {"step", "step", "", Table::Kind::Count}, {"begin", "begins at", "", Table::Kind::Count}}, {}};
   for (const auto& [track, span] : spans) {
     Table::Cell step = span.step ? Table::Cell(int64_t{span.step} - 1) : Table::Cell(), begin(span.start);
     const prof::OpInfo* op = trace ? op_of(*trace, span.op) : nullptr;
@@ -148,7 +148,7 @@ void name_norms(Table& table, const std::vector<prof::KernelRow>& rows) {
 // Names of kernels lose their template arguments, which the tip has. Lines, modules and ops stay unchanged.
 Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
   static const std::vector<std::string> kKeys{"name",   "count",  "total_us", "share",   "min_us", "mean_us",   "stddev_us", "p50_us",       "p90_us",
-                                              "p95_us", "p99_us", "p999_us",  "max_us",  "launch", "registers", "occupancy", "with_calls_us"};
+                                              "p95_us", "p99_us", "p999_us",  "max_us",  "launch", "registers", "occupancy", "occupancy_limit", "with_calls_us"};
   Table table = with_columns(prof::kernel_rows(rows, "name"), kKeys);
   const bool kernels = by == prof::GroupBy::Name || by == prof::GroupBy::Shape;
   for (size_t i = 0; i < rows.size(); ++i)
@@ -173,7 +173,7 @@ QString kind_text(const prof::KernelRow& row) {
   return kind.empty() || row.meaning != prof::Meaning::Reduction ? ws::app::meaning_name(row.meaning) : QString::fromUtf8(kind.data(), static_cast<qsizetype>(kind.size()));
 }
 
-// "Batch norm takes 41 % of the kernel time, pooling 20 %; most: bn_bw_1C11_kernel_new, 11 %". Empty if rows lie inside others.
+// "Batch norm takes 41 % of the kernel time and pooling 20 %; the kernel with the most time is bn_bw_1C11_kernel_new, 11 %". Empty if rows lie inside others.
 QString largest_part(const std::vector<prof::KernelRow>& rows, const Table& table) {
   if (rows.empty() || rows.front().kind == prof::SpanKind::Phase) return {};
   std::map<QString, double> kinds;
@@ -184,10 +184,11 @@ QString largest_part(const std::vector<prof::KernelRow>& rows, const Table& tabl
   const QString name = most[0].first, of = row->kind == prof::SpanKind::Op ? QObject::tr("the op time") : QObject::tr("the kernel time");
   constexpr double kWorthNaming = 0.1;
   const bool second = most.size() > 1 && most[1].second >= kWorthNaming;
-  const QString next = second ? QObject::tr(", %1 %2 %").arg(most[1].first, fixed_text(100 * most[1].second, 0)) : QString();
-  return QObject::tr("%1 takes %2 % of %3%4; most: %5, %6 %")
+  const QString next = second ? QObject::tr(" and %1 %2 %").arg(most[1].first, fixed_text(100 * most[1].second, 0)) : QString();
+  const QString longest = row->kind == prof::SpanKind::Op ? QObject::tr("op") : row->kind == prof::SpanKind::GraphRun ? QObject::tr("graph") : QObject::tr("kernel");
+  return QObject::tr("%1 takes %2 % of %3%4; the %7 with the most time is %5, %6 %")
       .arg(name.left(1).toUpper() + name.mid(1), fixed_text(100 * most[0].second, 0), of, next,
-           QString::fromStdString(table.rows[static_cast<size_t>(row - rows.begin())].cells[0].text), fixed_text(100 * row->share, 0));
+           QString::fromStdString(table.rows[static_cast<size_t>(row - rows.begin())].cells[0].text), fixed_text(100 * row->share, 0), longest);
 }
 
 QString part_text(bool whole) { return whole ? QObject::tr("Whole run") : QObject::tr("In the steps"); }
@@ -325,11 +326,11 @@ void KernelsPanel::buildColumnMenu(Pane* pane) {
 std::vector<int> KernelsPanel::usualColumns() const {
   std::vector<int> columns{KernelsPanel::Count,     KernelsPanel::Total,    KernelsPanel::Share, KernelsPanel::Mean,
                            KernelsPanel::Median,    KernelsPanel::P99,      KernelsPanel::Max,   KernelsPanel::Grid,
-                           KernelsPanel::Registers, KernelsPanel::Occupancy};
+                           KernelsPanel::Registers, KernelsPanel::Occupancy, KernelsPanel::Limit};
   if (!launched_)
     std::erase_if(columns, [](int c) { return c >= KernelsPanel::Grid; });
   else if (!card_known_)
-    std::erase(columns, KernelsPanel::Occupancy);
+    std::erase_if(columns, [](int c) { return c == KernelsPanel::Occupancy || c == KernelsPanel::Limit; });
   if (calls_known_) columns.push_back(KernelsPanel::WithCalls);
   const auto wide = [&] {
     int sum = kNameWidth;
@@ -337,7 +338,7 @@ std::vector<int> KernelsPanel::usualColumns() const {
       sum += table_->columnWidth(c) > 0 ? table_->columnWidth(c) : width_of(*table_->horizontalHeader(), c);
     return sum;
   };
-  for (const int least : {KernelsPanel::Registers, KernelsPanel::Max, KernelsPanel::Grid})
+  for (const int least : {KernelsPanel::Registers, KernelsPanel::Max, KernelsPanel::Grid, KernelsPanel::Limit})
     if (wide() > table_->viewport()->width()) std::erase(columns, least);
   return columns;
 }
@@ -644,7 +645,8 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
       app::histogram_of(us, 60,
                         !us.empty() && *std::max_element(us.begin(), us.end()) >
                                            20 * std::max(0.001, *std::min_element(us.begin(), us.end())));
-  bins.unit = "µs", bins.caption = tr("duration, %1 executions").arg(count_text(static_cast<int64_t>(us.size()))) +
+  const double most = bins.counts.empty() ? 0 : std::ranges::max(bins.counts);
+  bins.unit = "µs", bins.caption = tr("duration, %1 executions · highest bar: %2").arg(count_text(static_cast<int64_t>(us.size())), count_text(static_cast<int64_t>(most))) +
                                    (bins.log_x ? tr(" · log axis") : QString());
   histogram_->setData(std::move(bins), theme().of(row.meaning));
   const size_t kept = std::min(kInstances, all.size());

@@ -30,7 +30,7 @@ class KernelsPanel : public QWidget {
  public:
   // Settings keep these numbers.
   enum Column { Name, Count, Total, Share, Min, Mean, Sigma, Median, P90,
-                P95, P99, P999, Max, Grid, Registers, Occupancy, WithCalls, Columns };
+                P95, P99, P999, Max, Grid, Registers, Occupancy, Limit, WithCalls, Columns };
   explicit KernelsPanel(Focus* selection, QWidget* parent = nullptr);
   void setRun(Run* run);
   const Run* run() const { return run_; }

@@ -155,7 +155,7 @@ void KernelsTest::theSourceOfAKernelIsShownWithTheTimeOfItsLines() {
   run->created = QDateTime::currentDateTime().addSecs(60);
   kernels.show();
   QVERIFY2(panel.source()->isHidden(), "our own trainings have no lines");
-  QVERIFY2(panel.headline().contains(" % of the kernel time") && panel.headline().contains("; most: "), qPrintable(panel.headline()));
+  QVERIFY2(panel.headline().contains(" % of the kernel time") && panel.headline().contains("; the kernel with the most time is "), qPrintable(panel.headline()));
   for (prof::OpInfo& op : run->trace.ops) op.stack = prof::stack_from_text("net.py:217 in Net.forward");
   panel.refresh();
   QVERIFY(!panel.source()->isHidden());
@@ -444,7 +444,7 @@ void KernelsTest::normsAreCalledByTheirName() {
   KernelsPanel panel(&focus);
   panel.setRun(&run);
   panel.refresh();
-  QVERIFY2(panel.headline().startsWith("Batch norm takes 70 % of the kernel time, reduction 30 %; most: "), qPrintable(panel.headline()));
+  QVERIFY2(panel.headline().startsWith("Batch norm takes 70 % of the kernel time and reduction 30 %; the kernel with the most time is "), qPrintable(panel.headline()));
   const auto name = [&](int row) { return panel.model()->index(row, KernelsPanel::Name).data().toString(); };
   QVERIFY2(name(0).endsWith(QString::fromUtf8(" · batch norm")) && !name(1).contains("norm"), qPrintable(name(0) + "\n" + name(1)));
 }

@@ -88,6 +88,7 @@ std::string row_name(const MultiprocessorReport& report, size_t row);  // with i
 // "multiprocessor 17 ends forward 0.40 µs later than the median in 90 % of the steps: costs 0.31 µs per step"
 std::string late_text(const LateMultiprocessor& late);
 std::string late_text(const MultiprocessorReport& report, const LateEnd& late);  // the same about one step
+double waits_us(const MultiprocessorReport& report);  // of a step: the sum of the median waits
 std::string late_headline(const MultiprocessorReport& report);                   // also if none is late
 // "132 multiprocessors · 60 steps · 3.46 µs per step inside the kernel, without launches"
 std::string caption(const MultiprocessorReport& report);

@@ -56,9 +56,20 @@ std::string late_text(const MultiprocessorReport& report, const LateEnd& late) {
          fixed(us_between(late.usual, late.end), 2) + " µs later than the median";
 }
 
+double waits_us(const MultiprocessorReport& report) {
+  double sum = 0;
+  for (const InnerPhase& phase : report.phases)
+    if (phase.meaning == Meaning::Sync) sum += phase.median;
+  return sum;
+}
+
 std::string late_headline(const MultiprocessorReport& report) {
   if (!report.late.empty()) return late_text(report.late[0]);
-  return "No multiprocessor is regularly late";
+  constexpr double kWorthNaming = 0.05;
+  const double share = report.step_us > 0 ? waits_us(report) / report.step_us : 0;
+  if (share < kWorthNaming) return "No multiprocessor is regularly late";
+  return "A multiprocessor waits " + percent(share, 0) + " of a step for others: " + fixed(waits_us(report), 1) + " of " + fixed(report.step_us, 1) +
+         " µs. None is regularly late";
 }
 
 std::string caption(const MultiprocessorReport& report) {

@@ -92,6 +92,10 @@ void MultiprocessorsTest::theFindingIsTheHeadline() {
            qPrintable(said));
   ShownMultiprocessors even(test::MadeKernel{.late = -1});
   QCOMPARE(even.panel.headline(), QString("No multiprocessor is regularly late."));
+  prof::MultiprocessorReport waits;
+  waits.step_us = 40;
+  waits.phases = {{"wait for hidden units", prof::Meaning::Sync, 1, 13, 14, 15, ""}, {"fc1 forward", prof::Meaning::Matrix, 1, 19, 20, 21, ""}};
+  QCOMPARE(QString::fromStdString(late_headline(waits)), QString::fromUtf8("A multiprocessor waits 35 % of a step for others: 14.0 of 40.0 µs. None is regularly late"));
 }
 
 void MultiprocessorsTest::theTableHasTheNumbersOfTheReport() {

@@ -17,7 +17,7 @@ QString heading(const QColor& colour, const QString& title, const QString& value
                      .arg(theme().run[slot % 8].name(), theme().dark() ? theme().fill_ink.name() : "#ffffff",
                           run_letter(slot));
   return QString(
-             "<table width='100%'><tr><td style='font-weight:600;font-size:13px'>%1%2</td><td align='right' "
+             "<table width='100%' cellspacing='0' cellpadding='2'><tr><td style='font-weight:600;font-size:13px'>%1%2</td><td align='right' "
              "style='font-weight:600'>%3%4</td></tr></table>")
       .arg(colour.isValid() ? swatch(colour) : QString(), title.toHtmlEscaped(), value.toHtmlEscaped(), badge);
 }

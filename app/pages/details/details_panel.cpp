@@ -205,7 +205,8 @@ DetailsPanel::DetailsPanel(Focus* focus, QWidget* parent)
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(4);
   style_panel_title(*title_);
-  text_->document()->setDocumentMargin(10);
+  constexpr int kAsTitle = 4;  // rows begin where the title begins
+  text_->document()->setDocumentMargin(kAsTitle);
   column->addWidget(title_);
   column->addWidget(text_);
   soon_.setSingleShot(true);

@@ -167,7 +167,7 @@ QString choice_rows(const Run& run) {
     }
     rows += row(part, values.join(QStringLiteral(", ")));
   }
-  return QString("<div style='color:%1; margin-top:6px'>%2</div>").arg(theme().quiet.name(), QObject::tr("choices of this run")) + table(rows);
+  return QString("<div style='color:%1; margin-left:2px; margin-top:6px'>%2</div>").arg(theme().quiet.name(), QObject::tr("choices of this run")) + table(rows);
 }
 
 }  // namespace
@@ -186,9 +186,9 @@ QString step_details(const Run& run) {
   if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row(QObject::tr("90 % of the steps"), QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
   rows += gpu_rows(wide_row, split.gpu, split.busy);
   const bool fewer = split.gpu.activity.busy > 0 && split.gpu.of != split.which;
-  if (fewer) rows += note_html(QObject::tr("overlap and launch delay: %1").arg(QString::fromStdString(split.gpu.of)));
+  if (fewer) rows += note_html((split.gpu.delay.count > 0 ? QObject::tr("overlap and launch delay: %1") : QObject::tr("overlap: %1")).arg(QString::fromStdString(split.gpu.of)));
   rows += tracing_row(run);
-  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-bottom:4px'><span title='%3'>%2</span></div>").arg(theme().quiet.name(), of, (counted + split.left_out).toHtmlEscaped()) + table(rows) +
+  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-left:2px; margin-bottom:4px'><span title='%3'>%2</span></div>").arg(theme().quiet.name(), of, (counted + split.left_out).toHtmlEscaped()) + table(rows) +
          (run.hasChoices() && !run.lab ? choice_rows(run) : QString());
 }
 

@@ -403,12 +403,12 @@ QString ExperimentsTab::emptyText() const {
   constexpr qsizetype kMostNamed = 24;
   QStringList names;
   for (const Trial& trial : trials_)
-    if (trial.skipped.empty()) names << QString::fromStdString(trial.label).replace(' ', QChar::Nbsp);
+    if (trial.skipped.empty()) names << QString::fromStdString(trial.label);
   if (names.isEmpty()) return {};
   const QString what = tr("Run trains %1 choices, %2 times each. You get the %3 of each choice as a bar with its spread, and all numbers in a table.")
                            .arg(names.size()).arg(repeats_->value()).arg(info(outcome_of(spec_.look_at)).name.toLower());
-  const QString more = names.size() > kMostNamed ? QStringLiteral(" · …") : QString();
-  return what + QStringLiteral("\n\n") + names.mid(0, kMostNamed).join(QStringLiteral(" · ")) + more;
+  const QString more = names.size() > kMostNamed ? QStringLiteral("\n…") : QString();
+  return what + QStringLiteral("\n\n") + names.mid(0, kMostNamed).join('\n') + more;
 }
 
 void ExperimentsTab::showState() {
@@ -417,8 +417,9 @@ void ExperimentsTab::showState() {
   for (const TrialResult& t : result_.trials) done += static_cast<int>(t.runs.size());
   const int of = known_ ? trainings(result_.spec, trials_) : 0;
   const QString whose = list_->own() ? tr("Your own") : tr("Shipped with Warpsight");
-  size_->setText(known_ ? tr("%1 · %2 choices, %3 trainings in shuffled order").arg(whose).arg(trials_.size()).arg(of)
-                        : QString());
+  const auto here = std::ranges::count_if(trials_, [](const Trial& trial) { return trial.skipped.empty(); });
+  const QString choices = here == static_cast<std::ptrdiff_t>(trials_.size()) ? tr("%1 choices").arg(here) : tr("%1 of %2 choices run here").arg(here).arg(trials_.size());
+  size_->setText(known_ ? tr("%1 · %2: %3 trainings in shuffled order").arg(whose, choices).arg(of) : QString());
   const QString label = busy                                            ? tr("Stop")
                          : result_.complete && done > 0 && !wantsMore() ? tr("Run again")
                          : done > 0                                     ? tr("Go on")

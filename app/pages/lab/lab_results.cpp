@@ -9,6 +9,7 @@
 #include <QTableWidget>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "app/pages/lab/lab_sentences.h"
 #include "app/pages/lab/lab_share.h"
@@ -52,6 +53,13 @@ QString operation_title(const lab::LabSpec& spec) {
 
 LabAxis throughput_axis(const lab::LabResult& result) {
   return result.spec.operation == lab::Operation::MatMul ? LabAxis::Flops : LabAxis::Bytes;
+}
+
+// The least and the largest measured size; 0 without a point.
+std::pair<int64_t, int64_t> sizes_of(const lab::LabResult& result) {
+  if (result.points.empty()) return {};
+  const auto [least, most] = std::ranges::minmax(result.points, {}, &lab::LabPoint::size);
+  return {least.size, most.size};
 }
 
 }  // namespace
@@ -249,7 +257,9 @@ void LabResults::refresh() {
     const QString how = clock_ == LabClock::Events ? tr("GPU events, median · band: P5 to P95 · CPU and pitfall: host clock")
                                                    : tr("median of up to %1 · band: P5 to P95").arg(shown_[0].result.spec.repeats);
     const QString whose = shown_[0].shipped.isEmpty() ? QString() : tr("shipped result, %1 · ").arg(lab_machine(shown_[0].result));
-    times_pane_->setTitle(operation_title(shown_[0].result.spec), whose + how);
+    const auto [least, most] = sizes_of(shown_[0].result);
+    const QString range = whose.isEmpty() || most == 0 ? QString() : tr("N %1 to %2 · ").arg(count_text(least), count_text(most));  // not those in the form
+    times_pane_->setTitle(operation_title(shown_[0].result.spec), whose + range + how);
   } else
     times_pane_->setTitle(tr("Time of one call"), {});
   clear_->setVisible(shown_.size() > 1);
@@ -281,6 +291,7 @@ void LabResults::showCrossovers() {
     crossovers_->setSpan(0, 0, 1, 5);
     return crossovers_->setItem(0, 0, none);
   }
+  crossovers_->horizontalHeaderItem(4)->setText(tr("gain at %1").arg(count_text(sizes_of(shown_[0].result).second)));
   for (int row = 0; row < crossovers_->rowCount(); ++row) {
     const lab::Crossover& c = found[static_cast<size_t>(row)];
     const QString cells[] = {lab_short_label(c.slower_below, shown_[0].result.spec), lab_short_label(c.faster_above, shown_[0].result.spec), lab_size_text(c.size),

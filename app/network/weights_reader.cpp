@@ -89,8 +89,7 @@ QString WeightsReader::whyNothing() const {
   if (run_->origin == RunOrigin::Imported) return tr("A trace of another program holds no weights.");
   if (run_->live()) return tr("Reading the weights…");
   if (QFileInfo::exists(weights_path(run_->path))) return tr("Reading the weights that this run ended with…");
-  return tr("No weights were saved with this run. Each training in this window saves them if they take at most 64 MiB. On the command line, "
-            "train --run saves them too.");
+  return tr("No weights were saved with this run.\nPress Train: each training in this window saves its weights, up to 64 MiB.");
 }
 
 // Reads the weights that a finished run left beside its file. The CPU evaluates them, so any machine can do it.

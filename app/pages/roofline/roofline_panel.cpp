@@ -488,7 +488,7 @@ void RooflinePanel::refresh() {
   colours_->setMeanings(meanings);
   const bool known = roof.ceilings.flops_per_s > 0;
   if (points.empty())
-    body_->showReason(run_->origin == RunOrigin::Imported ? tr("The work of a recorded program's kernels is not known,\nso they cannot be placed here.")
+    body_->showReason(run_->origin == RunOrigin::Imported ? tr("The arithmetic of a recorded program's kernels is not known,\nso they cannot be placed here. Kernel times shows how long each takes.")
                                                           : tr("Each op of a traced run appears here:\nits FLOP/s against its FLOP per byte."));
   else
     body_->showResult(known ? finding(points) : tr("No ceiling is known for this device."), known ? tr("Roof %1.").arg(roof.whose) : QString());

@@ -260,7 +260,7 @@ QWidget* TopBar::buildLive() {
   loss_ = new NumberCell(tr("training loss"), live);  // the longer of its two names keeps the space
   accuracy_ = new NumberCell(tr("test accuracy"), live);
   step_time_ = new NumberCell(step_time_name(), live);
-  throughput_ = new NumberCell(tr("throughput"), live);
+  throughput_ = new NumberCell(tr("throughput, median step"), live);
   memory_ = new NumberCell(tr("step memory"), live);
   gpu_busy_ = new NumberCell(tr("GPU busy"), live);
   kernels_ = new NumberCell(tr("kernels per step"), live);

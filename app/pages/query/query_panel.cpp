@@ -93,7 +93,7 @@ QWidget* QueryPanel::buildQuery() {
   verdict_ = new QLabel(body);
   verdict_->setWordWrap(true);
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  ask_ = new QPushButton(tr("Ask"), body), stop_ = new QPushButton(tr("Stop"), body);
+  ask_ = new QPushButton(tr("Run query"), body), stop_ = new QPushButton(tr("Stop"), body);
   ask_->setToolTip(tr("Answer the query (Ctrl+Enter)"));
   stop_->setToolTip(tr("Stop the query"));
   make_primary(*ask_);

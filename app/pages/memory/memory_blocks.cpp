@@ -287,7 +287,7 @@ void add_marked_steps(MemoryMap& map, const prof::Trace& trace) {
     add_steps(map, trace, static_cast<int64_t>(first->step), static_cast<int64_t>(last->step));
 }
 
-// The first steps warm up: one that is many times longer than the median would leave no width to the others.
+// The first steps warm up: one that is many times longer than the median would leave little width to normal steps.
 double normal_begin(const MemoryMap& map) {
   constexpr double kManyTimes = 4;
   constexpr size_t kFewest = 4;

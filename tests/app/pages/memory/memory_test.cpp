@@ -37,6 +37,7 @@ class MemoryTest : public QObject {
   void thePeakIsSaidByItsParts();
   void shortBytesHaveThreeDigits();
   void aPeakThatGrowsIsSaid();
+  void aLongFirstStepLeavesWidthToNormalSteps();
   void mapIsDrawnAndChosen();
   void holesAndSizesOverTime();
   void thePeaksOfTensorsAndOfTheDriverAreBothNamed();
@@ -280,6 +281,32 @@ void MemoryTest::aPeakThatGrowsIsSaid() {
     QVERIFY2(panel.headline().startsWith(until == kSteps && growth ? "Peak in step 15: " : "Peak in step "), qPrintable(panel.headline()));
     QCOMPARE(panel.notes().contains("The peak of a step grows from 4.00 MiB to 9.00 MiB: other blocks from 4.00 MiB to 9.00 MiB, in one block."), growth > 0 && until == kSteps);
     QCOMPARE(panel.notes().contains("grows"), growth > 0 && until == kSteps);  // a first step that is smaller is no growth
+  }
+}
+
+void MemoryTest::aLongFirstStepLeavesWidthToNormalSteps() {
+  for (const prof::TimeNs warm_up : {1'000'000, 50'000'000}) {
+    prof::Trace trace;
+    const auto steps = trace.track(prof::TrackKind::Steps, "steps", "CPU");
+    for (int i = 0; i < 6; ++i) {
+      prof::Span span;
+      span.start = i == 0 ? 0 : warm_up + (i - 1) * 1'000'000, span.duration = static_cast<uint64_t>(i == 0 ? warm_up : 1'000'000);
+      span.kind = static_cast<uint64_t>(prof::SpanKind::Step), span.step = static_cast<uint32_t>(i + 1);
+      trace.append(steps, span);
+      trace.append_memory({span.start + 1000, 4096, uint64_t{1000} + static_cast<uint64_t>(i), 0, prof::kNoOp, MemoryAction::Allocate, 0});
+      trace.append_memory({span.start + 900'000, 4096, 0, 0, prof::kNoOp, MemoryAction::Free, 0});
+    }
+    const MemoryMap map = event_map(trace, 2);
+    QVERIFY(map.by_step);
+    QCOMPARE(map.x_normal, warm_up > 1'000'000 ? map.sections[1].first : map.x_begin);
+    MemoryMapView view;
+    view.resize(900, 500);
+    view.setMap(map, 0, {});
+    const double first = view.boxOf(map.blocks.front()).width(), last = view.boxOf(map.blocks.back()).width();
+    if (warm_up == 1'000'000) QVERIFY(first > last / 2);
+    QVERIFY2(last > 50, "a normal step has width");
+    view.showWhole(true);
+    QVERIFY2(warm_up == 1'000'000 || view.boxOf(map.blocks.back()).width() < last / 5, "all steps");
   }
 }
 

@@ -73,8 +73,8 @@ Found launch_bound(const RunFacts& f) {
   if (!f.gpu || f.spec.exec.launch != Launch::Eager || gaps - left < kWorthSaying * f.step_us) return {};
   Insight insight{"launch-bound step",
                   "the GPU waits " + part_text(f, gaps) + " for its next kernel",
-                  plain(f.kernels_per_step) +
-                      " launches per step, each takes longer than its kernel. A CUDA graph launches all of them at once.",
+                  "A step has " + plain(f.kernels_per_step) +
+                      " launches, and the GPU is often idle until the next one arrives. A CUDA graph launches all of them at once.",
                   {{"exec.launch", "graph"}},
                   f.step_us - gaps + left,
                   Meaning::Launch};

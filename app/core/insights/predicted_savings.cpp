@@ -161,6 +161,16 @@ Now now_of(const Insight& insight) {
   return {us, names_of(insight.gpu_waits) + (insight.gpu_waits.size() > 1 ? " take " : " takes ") + time_text(us) + " in the split"};
 }
 
+std::string saving_and_split(const Insight& insight, const Now& now) {
+  if (!(now.us > 0)) return {};
+  if (const std::string saves = shorter_than_the_wait(insight); !saves.empty()) return now.what + ", " + saves + ".";
+  const double more = insight.saves_us.value - now.us;
+  std::string saves = std::abs(more) <= kAbout * now.us ? "about that" : time_text(insight.saves_us.value) + ", the same within its noise";
+  if (more > insight.saves_us.half_width) saves = "more, because what follows begins earlier";
+  if (more < -insight.saves_us.half_width) saves = time_text(std::max(0.0, insight.saves_us.value)) + " of that: for the rest it then waits for something else";
+  return now.what + ". A step saves " + saves + ".";
+}
+
 std::string number_text(const Interval& us, const StepUnit& unit) {
   if (us.value < us.half_width) return "< " + unit.text(us.value + us.half_width);
   const bool whole = !unit.ms && (us.value >= 1000 || us.half_width >= 100);
@@ -214,13 +224,11 @@ std::string saving_text(const Insight& insight, double step_us) {
 
 std::string relation_text(const Insight& insight) {
   const Now now = now_of(insight);
-  if (!insight.saves_us.known() || !(now.us > 0)) return {};
-  if (const std::string saves = shorter_than_the_wait(insight); !saves.empty()) return now.what + ", " + saves + ".";
-  const double more = insight.saves_us.value - now.us;
-  std::string saves = std::abs(more) <= kAbout * now.us ? "about that" : time_text(insight.saves_us.value) + ", the same within its noise";
-  if (more > insight.saves_us.half_width) saves = "more, because what follows begins earlier";
-  if (more < -insight.saves_us.half_width) saves = time_text(std::max(0.0, insight.saves_us.value)) + " of that: for the rest it then waits for something else";
-  return now.what + ". A step saves " + saves + ".";
+  if (!insight.saves_us.known()) return {};
+  const Interval& step = insight.replayed_us;
+  const std::string doubt = insight.changes_little && step.half_width > 0 ? "This run cannot measure so small a saving: its median step is known to ± " + time_text(step.half_width, step.value) + "." : "";
+  const std::string saving = saving_and_split(insight, now);
+  return saving + (saving.empty() || doubt.empty() ? "" : " ") + doubt;
 }
 
 std::string calls_text(const Insight& insight) {

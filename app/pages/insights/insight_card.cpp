@@ -285,11 +285,11 @@ void InsightCard::setTried(const Tried* tried) {
 
 QString InsightCard::resultText() const { return result_->text(); }
 
-void InsightCard::setBlocked(const QString& why) {
+void InsightCard::setBlocked(const QString& why, bool shown) {
   apply_->setEnabled(why.isEmpty());
   apply_->setToolTip(why);
   blocked_->setText(why);
-  blocked_->setVisible(!why.isEmpty());
+  blocked_->setVisible(shown && !why.isEmpty());
 }
 
 void InsightCard::setShowable(const std::function<bool(const Insight&)>& can) {

@@ -73,7 +73,7 @@ class InsightCard : public QFrame {
   // Both are empty without a prediction.
   InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, const QString& checked, bool first, QWidget* parent = nullptr);
   void setTried(const Tried* tried);    // nullptr if not tried yet
-  void setBlocked(const QString& why);  // why the change cannot be tried now; empty if it can
+  void setBlocked(const QString& why, bool shown);  // why the change cannot be tried now; empty if it can. Not shown: the tip of the button only
   void setShowable(const std::function<bool(const Insight&)>& can);  // whether the timeline has it
   const Insight& insight() const { return insight_; }
   QPushButton* applyButton() const { return apply_; }

@@ -48,7 +48,7 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
   empty_->setForegroundRole(QPalette::PlaceholderText);
   column_->addWidget(empty_);
   small_ = new QLabel(tr(kTooSmall), list);
-  small_->setToolTip(tr("They save less than what the step time is known to."));
+  small_->setToolTip(tr("They save less than the ± of the median step."));
   small_->setFont(ui_font(12.5, 600));
   small_->setForegroundRole(QPalette::PlaceholderText);
   small_->setContentsMargins(10, 8, 10, 2);
@@ -119,8 +119,7 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
   column_->setStretchFactor(found.empty() ? column_->itemAt(column_->count() - 1)->widget() : empty_, 0);
   const PredictionsNote note = predictions_note(found, proved);
-  note_->setText(text(note.text)), note_->setToolTip(text(note.checked));
-  note_->setVisible(!note.text.empty());
+  noted_ = text(note.text), note_->setToolTip(text(note.checked));
   if (now == shown_) return;
   shown_ = now;
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();
@@ -145,16 +144,23 @@ const InsightsTab::Attempt* InsightsTab::attemptOf(const std::string& rule) cons
 QString InsightsTab::blockedBecause(const Insight& insight) const {
   if (insight.change.empty() || !run_) return {};
   if (session_->busy()) return tr("Stop the training first (Run › Stop).");
-  if (insight.predicted_us > 0 && on_gpu(*run_) && !device_info().cuda)
-    return tr("This advice is about a step on a GPU. This machine has none.");
+  if (needsGpu(insight)) return tr("This machine has no GPU.");
   RunSpec spec = run_->spec;
   for (const auto& [key, value] : insight.change) set_field(spec, key, value);
   return QString::fromStdString(why_invalid(spec, device_info().cuda).value_or(Refusal()).text);
 }
 
+bool InsightsTab::needsGpu(const Insight& insight) const {
+  return run_ && !insight.change.empty() && !session_->busy() && insight.predicted_us > 0 && on_gpu(*run_) && !device_info().cuda;
+}
+
+// What is true for all cards stands once, below them.
 void InsightsTab::showAttempts() {
+  const bool no_gpu = std::ranges::any_of(cards_, [this](const InsightCard* card) { return needsGpu(card->insight()); });
+  note_->setText((noted_ + (no_gpu ? tr(" To train with advice about a step on a GPU, this machine needs a GPU.") : QString())).trimmed());
+  note_->setVisible(!note_->text().isEmpty());
   for (InsightCard* card : cards_) {
-    card->setBlocked(blockedBecause(card->insight()));
+    card->setBlocked(blockedBecause(card->insight()), !needsGpu(card->insight()));
     const Attempt* attempt = attemptOf(card->insight().rule);
     if (!attempt) {
       card->setTried(nullptr);

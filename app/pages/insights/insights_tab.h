@@ -45,12 +45,14 @@ class InsightsTab : public QWidget {
   void sessionEnded(Run* run);
   const Attempt* attemptOf(const std::string& rule) const;
   QString blockedBecause(const Insight& insight) const;
+  bool needsGpu(const Insight& insight) const;  // to try it, and this machine has none
 
   TrainingSession* session_;
   QPointer<Run> run_;
   std::vector<Attempt> attempts_;
   std::function<Run*(const RunSpec&, const QString&)> train_;
   QLabel *empty_, *small_, *note_;
+  QString noted_;  // about the predictions
   QVBoxLayout* column_;
   std::vector<InsightCard*> cards_;
   std::vector<std::string> shown_;  // headlines and savings of the cards: cards are rebuilt only if these change

@@ -634,10 +634,11 @@ std::vector<Insight> program_insights(const TraceLook& look) {
     for (const TraceLook* now : {&typical, &part}) {
       if (now == &part && !typical.of_median) continue;
       for (Insight& insight : Program(*now, rank).found()) {
-        if (std::ranges::find(all, insight.rule, &Insight::rule) != all.end()) continue;
         if (insight.share > 0) insight.cost_ns = insight.share * static_cast<double>(part.end - part.begin);
         if (ranks.size() > 1) name_rank(insight, rank);
-        all.push_back(std::move(insight));
+        const auto known = std::ranges::find(all, insight.rule, &Insight::rule);
+        if (known == all.end()) all.push_back(std::move(insight));
+        else if (known->rank != insight.rank && prof::computes(insight.look_at) && insight.share > known->share) *known = std::move(insight);  // the rank that computes longest decides
       }
     }
   std::ranges::stable_sort(all, [](const Insight& a, const Insight& b) {

@@ -23,10 +23,15 @@ Insight of_wait(const prof::RankReport& report, double us, bool of_median, Insig
   return of_communication(report, us, of_median, std::move(insight));
 }
 
+double late_step_us(const prof::RankReport& report) { return report.straggler.of_median ? report.median_step_us : report.step_us; }
+
 std::optional<Insight> late_rank(const prof::RankReport& report) {
   if (report.straggler.rank < 0 || report.straggler.share < kLateWorthALook) return std::nullopt;
   const std::string rank = "rank " + std::to_string(report.straggler.rank);
-  const std::string before = report.straggler.computes > 0 ? "The GPU of " + rank + " has more work or a lower clock: compare the shapes of its batches and its kernels with another rank."
+  const auto row = std::ranges::find(report.ranks, report.straggler.rank, &prof::RankRow::rank);
+  const bool known = row != report.ranks.end() && row->computes > 0;
+  const std::string faster = "To arrive on time, " + rank + " must compute faster" + (known ? " than its " + time_text(row->computes, late_step_us(report)) + " now" : "");
+  const std::string before = report.straggler.computes > 0 ? faster + ": compare the shapes of its batches, its kernels and its clock with another rank."
                                                            : "Look at what " + rank + " does before: its host may load data, log or save.";
   Insight late = of_wait(report, report.straggler.cost_us, report.straggler.of_median,
                       {"late rank", straggler_text(report), before + " The page Ranks shows each step."});

@@ -116,9 +116,13 @@ void MemoryMapView::paintAxes(QPainter& painter) const {
     painter.setPen(t.strong_border);
     painter.drawRect(band);
     painter.setPen(t.secondary);
-    if (painter.fontMetrics().horizontalAdvance(map_.sections[i].second) + 8 < band.width())
-      painter.drawText(band.adjusted(5, 0, 0, 0), Qt::AlignVCenter, map_.sections[i].second);
+    const auto fits = [&](const QString& text) { return painter.fontMetrics().horizontalAdvance(text) + 8 < band.width(); };
+    const QString& name = map_.sections[i].second;
+    const QString text = fits(name) || !map_.by_step ? name : name.section(' ', -1);  // "21" of "step 21"
+    if (fits(text)) painter.drawText(band.adjusted(5, 0, 0, 0), Qt::AlignVCenter, text);
   }
+  painter.setPen(t.quiet);
+  if (map_.by_step) painter.drawText(QRectF(0, 3, kLeft - 8, 17), Qt::AlignRight | Qt::AlignVCenter, tr("step"));
   const double pitch = area.width() / (map_.x_end - begin());
   if (map_.by_op)
     for (int op = 0; op < static_cast<int>(map_.x_end); ++op) {

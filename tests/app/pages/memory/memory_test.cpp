@@ -410,7 +410,7 @@ void MemoryTest::eachDeviceHasAMapOfItsOwn() {
   QCOMPARE(whose->text(), QString("PyTorch CPU"));
   QCOMPARE(panel.view()->map().blocks.size(), size_t{1});
   QCOMPARE(panel.view()->map().peak, uint64_t{1 << 20});
-  QVERIFY2(panel.headline().startsWith("Peak: 1.00 MiB that PyTorch CPU allocated while recording"), qPrintable(panel.headline()));
+  QVERIFY2(panel.headline().startsWith("Peak: 1.00 MiB allocated by PyTorch CPU while recording"), qPrintable(panel.headline()));
 }
 
 void MemoryTest::aRecordedProgramIsNotOfferedAPlan() {

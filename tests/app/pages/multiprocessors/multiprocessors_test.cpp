@@ -91,11 +91,13 @@ void MultiprocessorsTest::theFindingIsTheHeadline() {
   QVERIFY2(said.startsWith(QString::fromUtf8("Multiprocessor 17 ends fc1 forward 0.40 µs later than the median in 90 %")),
            qPrintable(said));
   ShownMultiprocessors even(test::MadeKernel{.late = -1});
-  QCOMPARE(even.panel.headline(), QString("No multiprocessor is regularly late."));
+  const QString none = even.panel.headline();
+  QVERIFY2(none.startsWith("A multiprocessor waits 10 % of a step for others: ") && none.endsWith(". None is regularly late."), qPrintable(none));
   prof::MultiprocessorReport waits;
+  QCOMPARE(QString::fromStdString(late_headline(waits)), QString("No multiprocessor is regularly late"));
   waits.step_us = 40;
   waits.phases = {{"wait for hidden units", prof::Meaning::Sync, 1, 13, 14, 15, ""}, {"fc1 forward", prof::Meaning::Matrix, 1, 19, 20, 21, ""}};
-  QCOMPARE(QString::fromStdString(late_headline(waits)), QString::fromUtf8("A multiprocessor waits 35 % of a step for others: 14.0 of 40.0 µs. None is regularly late"));
+  QCOMPARE(QString::fromStdString(late_headline(waits)), QString::fromUtf8("A multiprocessor waits 35 % of a step for others: 14.0 µs of 40.0 µs. None is regularly late"));
 }
 
 void MultiprocessorsTest::theTableHasTheNumbersOfTheReport() {

@@ -259,7 +259,7 @@ void LabResults::refresh() {
     const QString whose = shown_[0].shipped.isEmpty() ? QString() : tr("shipped result, %1 · ").arg(lab_machine(shown_[0].result));
     const auto [least, most] = sizes_of(shown_[0].result);
     const QString range = whose.isEmpty() || most == 0 ? QString() : tr("N %1 to %2 · ").arg(count_text(least), count_text(most));  // not those in the form
-    times_pane_->setTitle(operation_title(shown_[0].result.spec), whose + range + how);
+    times_pane_->setTitle(operation_title(shown_[0].result.spec), whose + range + how, (whose + range).chopped(whose.isEmpty() ? 0 : 3));
   } else
     times_pane_->setTitle(tr("Time of one call"), {});
   clear_->setVisible(shown_.size() > 1);
@@ -291,7 +291,10 @@ void LabResults::showCrossovers() {
     crossovers_->setSpan(0, 0, 1, 5);
     return crossovers_->setItem(0, 0, none);
   }
-  crossovers_->horizontalHeaderItem(4)->setText(tr("gain at %1").arg(count_text(sizes_of(shown_[0].result).second)));
+  constexpr int kLongHead = 380;
+  const QString at = tr("gain at %1").arg(count_text(sizes_of(shown_[0].result).second));
+  crossovers_->horizontalHeaderItem(4)->setText(crossovers_->width() < kLongHead ? tr("gain") : at);
+  crossovers_->horizontalHeaderItem(4)->setToolTip(at);
   for (int row = 0; row < crossovers_->rowCount(); ++row) {
     const lab::Crossover& c = found[static_cast<size_t>(row)];
     const QString cells[] = {lab_short_label(c.slower_below, shown_[0].result.spec), lab_short_label(c.faster_above, shown_[0].result.spec), lab_size_text(c.size),

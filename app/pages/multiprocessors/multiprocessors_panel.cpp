@@ -123,7 +123,7 @@ void MultiprocessorsPanel::fill() {
     notes << text(prof::late_text(report.late[i])) + ".";
   if (report.late.size() > kMostNotes + 1) notes << tr("%1 more.").arg(report.late.size() - kMostNotes - 1);
   const QString why_empty = reader_.reading() ? tr("Comparing the multiprocessors…")
-                            : reader_.run()   ? tr("No kernel of this run records its parts.\nChoose the launch “persistent” in Setup and train on a GPU,\nor name the parts of your own kernel (Help › Documentation).")
+                            : reader_.run()   ? tr("No kernel of this run records its parts.\nChoose the launch “persistent” in Setup and train on a GPU,\nor name the parts of your own kernel (Help › Manual).")
                                               : tr("Click a run whose kernel records its parts.");
   if (any)
     body_->showResult(with_capital(text(prof::late_headline(report)) + "."), notes.join('\n'));

@@ -86,6 +86,16 @@ void FlameView::find() {
 }
 
 // A function that only the baseline has keeps the width of its time there.
+void FlameView::setSharesOfThreads(bool on) { of_threads_ = on; update(); }
+
+// In percent, as its text and its tip say it.
+double FlameView::share(uint32_t index) const {
+  const double own = weight(tree_[index]);
+  uint32_t whole = of_threads_ && tree_[index].depth > 1 ? index : 0;
+  while (whole != 0 && tree_[whole].depth > 1) whole = tree_[whole].parent;
+  return 100 * own / std::max(weight(tree_[whole]), 1.0);
+}
+
 double FlameView::weight(const prof::FlameNode& node) const { return difference_ ? std::max(node.ns, node.before) : node.ns; }
 
 void FlameView::zoomTo(uint32_t node) {
@@ -152,7 +162,6 @@ QColor FlameView::colour(const prof::FlameNode& node) const {
 
 QString FlameView::tip(uint32_t index) const {
   const prof::FlameNode& node = tree_[index];
-  const double all = std::max(weight(tree_[0]), 1.0);
   QString text = index == 0 ? root_ : name_of(node);
   if (!node.path.empty()) text += "\n" + QString::fromStdString(node.path);
   if (node.function == kNoName) text += "\n" + tr("The file has no name for this function.");
@@ -160,7 +169,8 @@ QString FlameView::tip(uint32_t index) const {
     text += "\n" + tr("%1 per step, %2 in the baseline").arg(time_of(node.ns), time_of(node.before));
     return text;
   }
-  text += "\n" + tr("%1, %2 % of what is shown; alone %3").arg(time_of(node.ns), fixed_text(100 * node.ns / all, 1), time_of(node.alone));
+  const QString whole = of_threads_ && node.depth > 1 ? tr("its thread") : tr("what is shown");
+  text += "\n" + tr("%1, %2 % of %3; alone %4").arg(time_of(node.ns), fixed_text(share(index), 1), whole, time_of(node.alone));
   std::vector<std::pair<int, double>> lines(node.lines.begin(), node.lines.end());
   std::ranges::stable_sort(lines, std::greater<>{}, &std::pair<int, double>::second);
   constexpr size_t kLines = 5;
@@ -169,14 +179,13 @@ QString FlameView::tip(uint32_t index) const {
   return text;
 }
 
-// The share is of all that is shown, zoomed in or not, as in the tip. A difference shows the change of a step instead.
+// The share is the same zoomed in or not. A difference shows the change of a step instead.
 QString FlameView::label(uint32_t index, double width) const {
   const prof::FlameNode& node = tree_[index];
   const QString name = index == 0 ? root_ : name_of(node);
   const QFontMetricsF metrics(ui_font(kTextSize));
-  const QString share = fixed_text(100 * node.ns / std::max(weight(tree_[0]), 1.0), 1) + " %";
   const double change = node.ns - node.before;
-  const QString first = difference_ ? (change > 0 ? "+" : change < 0 ? "−" : "") + time_of(std::abs(change)) : share;
+  const QString first = difference_ ? (change > 0 ? "+" : change < 0 ? "−" : "") + time_of(std::abs(change)) : fixed_text(share(index), 1) + " %";
   const QString second = difference_ ? tr("%1 → %2").arg(time_of(node.before), time_of(node.ns)) : time_of(node.ns);
   for (const QString& text : {name + "  " + first + "  " + second, name + "  " + first, name})
     if (metrics.horizontalAdvance(text) <= width) return text;

@@ -16,6 +16,7 @@ class FlameView : public QWidget {
   void setTree(prof::FlameTree tree);      // keeps the zoom if the function is still there
   void setDifference(bool on);             // colours show slower or faster than the baseline
   void setRootText(const QString& text);   // what all blocks together are
+  void setSharesOfThreads(bool on);        // below the threads, which are the first blocks; otherwise of all
   void setEmptyText(const QString& text);
   void setSearch(const QString& words);    // matching functions are marked
   double matched() const { return matched_; }  // share of the time in matching functions
@@ -55,6 +56,7 @@ class FlameView : public QWidget {
   void layOutInside(uint32_t node, double left, double width);
   void find();
   double weight(const prof::FlameNode& node) const;
+  double share(uint32_t index) const;
   int nodeAt(QPointF at) const;  // -1 if there is none
   QColor colour(const prof::FlameNode& node) const;
   QString tip(uint32_t node) const;
@@ -69,7 +71,7 @@ class FlameView : public QWidget {
   double matched_ = 0;
   uint32_t zoomed_ = 0;
   int hovered_ = -1;
-  bool difference_ = false;
+  bool difference_ = false, of_threads_ = false;
 };
 
 }  // namespace ws::app

@@ -186,8 +186,12 @@ size_t SplitPane::columns() const {
   return runs_.size() + (differences() || (runs_.size() == 1 && isWide()) ? 1 : 0);
 }
 
+// Narrower columns, if so two tables fit side by side.
 double SplitPane::columnPitch() const {
-  return std::min(kSplitPitch, (width() - kSplitNames) / static_cast<double>(std::max<size_t>(1, columns())));
+  constexpr double kLeastPitch = 46;
+  const auto count = static_cast<double>(std::max<size_t>(1, columns()));
+  const double alone = std::min(kSplitPitch, (width() - kSplitNames) / count), beside = (width() / 2.0 - kSplitNames) / count;
+  return isWide() && beside >= kLeastPitch ? std::min(alone, beside) : alone;
 }
 
 bool SplitPane::isWide() const { return width() >= 2 * (kSplitNames + 2 * kSplitPitch); }

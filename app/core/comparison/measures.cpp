@@ -93,7 +93,7 @@ void add_times(List& list, const ComparedRun& run, double reached) {
   const auto [us, noise] = step_time_measure(run.time).value;
   const double samples = run.samples_per_s();
   // The noise is how much a slower step lowers the throughput. With large noise, the upper limit is further away.
-  list.add(MeasureKind::Throughput, "throughput, median step", "samples/s", {samples, samples * noise / (us + noise)},
+  list.add(MeasureKind::Throughput, "throughput", "samples/s", {samples, samples * noise / (us + noise)},
            Better::Higher, 0);
   const auto decimals = [](double seconds) { return seconds < 0.1 ? 4 : 2; };
   // A run with more steps takes longer, so neither value is better.

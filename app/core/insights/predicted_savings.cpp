@@ -165,7 +165,7 @@ std::string saving_and_split(const Insight& insight, const Now& now) {
   if (!(now.us > 0)) return {};
   if (const std::string saves = shorter_than_the_wait(insight); !saves.empty()) return now.what + ", " + saves + ".";
   const double more = insight.saves_us.value - now.us;
-  std::string saves = std::abs(more) <= kAbout * now.us ? "about that" : time_text(insight.saves_us.value) + ", the same within its noise";
+  std::string saves = std::abs(more) <= kAbout * now.us ? "about that" : prof::interval_text(insight.saves_us);
   if (more > insight.saves_us.half_width) saves = "more, because what follows begins earlier";
   if (more < -insight.saves_us.half_width) saves = time_text(std::max(0.0, insight.saves_us.value)) + " of that: for the rest it then waits for something else";
   return now.what + ". A step saves " + saves + ".";

@@ -99,9 +99,8 @@ void ClickPathTest::fromALesson() {
   QVERIFY(speed);
   QTRY_VERIFY(speed->button()->isVisible());
   click(speed->button());
-  QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains(" per step"), 110'000);  // the conclusion
-  QVERIFY2(window->notice()->text().contains("arena") || window->notice()->text().contains("graph"),
-           qPrintable(window->notice()->text()));
+  QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains("The step time split shows"), 110'000);  // the conclusion
+  QVERIFY2(window->notice()->text().contains("faster with all of it"), qPrintable(window->notice()->text()));
   const QString concluded = window->notice()->text();
   clickTab(*window, "Compare");
   knowsWhy(*window);

@@ -257,7 +257,7 @@ void look_at_compare(MainWindow& window, const QString& when, Said& said) {
                                                   {"test accuracy, last", kAccuracy},
                                                   {"peak memory", kMemory},
                                                   {"allocator calls per step", kCalls},
-                                                  {"throughput, median step", kThroughput},
+                                                  {"throughput", kThroughput},
                                                   {"tracing costs", kCost}};
   const QTableWidget* table = window.findChild<CompareTab*>()->measures();
   if (const QTableWidgetItem* head = table->horizontalHeaderItem(1)) said.addWords(kTitle, when + " compare", head->toolTip());
@@ -301,7 +301,7 @@ void look_at_diff(const ws::prof::RunData& data, const QString& when, Said& said
       {"step time, median", kTime},    {"step time, P5", kLow}, {"step time, P95", kHigh},
       {"mean step", kMean}, {"test loss, last", kTestLoss},
       {"test accuracy, last", kAccuracy}, {"peak memory", kMemory},         {"allocator calls per step", kCalls},
-      {"throughput, median step", kThroughput},     {"tracing costs", kCost}};
+      {"throughput", kThroughput},     {"tracing costs", kCost}};
   const ComparedRun run = compared_run(data);
   const QString text = QString::fromStdString(to_text(compare(run, run)));
   for (const auto& [name, figure] : rows) {

@@ -294,7 +294,7 @@ TEST(Relation, AStepSavesMoreOrLessThanItShows) {
   insight.saves_us = {100, 10}, insight.gpu_waits = {{"sync", 95}};
   EXPECT_EQ(relation_text(insight), "“sync” takes 95.0 µs in the split. A step saves about that.");
   insight.saves_us = {80, 30};
-  EXPECT_EQ(relation_text(insight), "“sync” takes 95.0 µs in the split. A step saves 80.0 µs, the same within its noise.");
+  EXPECT_EQ(relation_text(insight), "“sync” takes 95.0 µs in the split. A step saves 80.0 ± 30.0 µs.");
   insight.saves_us = {100, 10};
   insight.gpu_waits = {{"sync", 50}, {"launch gaps", 20}};
   EXPECT_EQ(relation_text(insight), "“sync” and “launch gaps” take 70.0 µs in the split. A step saves more, because what follows begins earlier.");

@@ -126,26 +126,7 @@ MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
       over_time_(new MemoryTimeView(this)),
       calls_table_(new QTableView(this)),
       holders_table_(new QTableView(this)) {
-  pane_->legend()->hide();
-  source_button_ = option_button(tr("What the map shows"), pane_);
-  auto* menu = new QMenu(source_button_);
-  menu->addAction(tr("The plan where there is one"), this, [this] { setSource(Source::Best); });
-  menu->addAction(tr("The arena's plan"), this, [this] { setSource(Source::Plan); });
-  menu->addAction(tr("What was allocated, last steps"), this, [this] { setSource(Source::Events); });
-  source_button_->setMenu(menu);
-  source_button_->setText(tr("Plan"));
-  pane_->addOption(phases_ = new QLabel(pane_));
-  phases_->setFont(ui_font(11.5));
-  pane_->addOption(source_button_);
-  whole_ = option_button(tr("Show the warm-up steps, too"), pane_);
-  whole_->setText(tr("All steps"));
-  whole_->setProperty("menu", false);
-  whole_->setCheckable(true);
-  connect(whole_, &QPushButton::toggled, this, &MemoryMapPanel::refresh);
-  pane_->addOption(whole_);
-  allocator_button_ = option_button(tr("Whose memory the page shows"), pane_);
-  allocator_button_->setMenu(new QMenu(allocator_button_));
-  pane_->addOption(allocator_button_);
+  buildOptions();
   pane_->setBody(view_);
   plan_->setNarrow(true);
   auto* right = new QSplitter(Qt::Vertical, this);
@@ -177,6 +158,29 @@ MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
     view_->map().by_op ? refreshBelow() : refresh();
   });
   refresh_.start();
+}
+
+void MemoryMapPanel::buildOptions() {
+  pane_->legend()->hide();
+  source_button_ = option_button(tr("What the map shows"), pane_);
+  auto* menu = new QMenu(source_button_);
+  menu->addAction(tr("The plan where there is one"), this, [this] { setSource(Source::Best); });
+  menu->addAction(tr("The arena's plan"), this, [this] { setSource(Source::Plan); });
+  menu->addAction(tr("What was allocated, last steps"), this, [this] { setSource(Source::Events); });
+  source_button_->setMenu(menu);
+  source_button_->setText(tr("Plan"));
+  pane_->addOption(phases_ = new QLabel(pane_));
+  phases_->setFont(ui_font(11.5));
+  pane_->addOption(source_button_);
+  whole_ = option_button(tr("Show the warm-up steps, too"), pane_);
+  whole_->setText(tr("All steps"));
+  whole_->setProperty("menu", false);
+  whole_->setCheckable(true);
+  connect(whole_, &QPushButton::toggled, this, &MemoryMapPanel::refresh);
+  pane_->addOption(whole_);
+  allocator_button_ = option_button(tr("Whose memory the page shows"), pane_);
+  allocator_button_->setMenu(new QMenu(allocator_button_));
+  pane_->addOption(allocator_button_);
 }
 
 QWidget* MemoryMapPanel::buildBelow() {

@@ -53,6 +53,7 @@ class MemoryMapPanel : public QWidget {
   QStringList allocators() const;  // of a recorded program: PyTorch has one for each device
   int shownAllocator() const;      // < 0: there is only one
   void fillAllocators();
+  void buildOptions();
   QWidget* buildBelow();
   Pane* buildCalls();
   Pane* buildHolders();

@@ -75,6 +75,7 @@ class WhatIfTest : public QObject, FilledWindow {
   void aTrainingOnTheCpuIsProved();
   void theWindowHasThePage();
   void aWaitForDataIsNamedAsOne();
+  void aPartOfRanksIsOfOneRank();
 };
 
 // They are edits as any other: they can be removed, cleared and added to. Until then another advice takes their place.
@@ -139,7 +140,7 @@ void WhatIfTest::anEditIsPredicted() {
   QCOMPARE(shown.panel.edits(), QStringList({"launch calls /2"}));
 }
 
-// Not as the op that took the batch. The own time of a part is of one rank, so that it fits into the step.
+// Not as the op that took the batch.
 void WhatIfTest::aWaitForDataIsNamedAsOne() {
   auto window = open();
   window->openFile(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-slow-loader.wsrun");
@@ -170,9 +171,17 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   const auto causes = std::ranges::find_if(of_plain, [](const QTableView* table) { return table->model()->headerData(0, Qt::Horizontal).toString() == "what"; });
   QVERIFY((*causes)->model()->index(0, 0).data().toString().startsWith("waits for data"));
   QCOMPARE((*causes)->model()->index(0, 1).data(kMeaningRole).toInt(), kDataWaitSwatch);  // the colour of the step's picture
-  plain.setRun(nullptr);
+}
+
+// Its own time fits into the step.
+void WhatIfTest::aPartOfRanksIsOfOneRank() {
+  auto window = open();
   window->openFile(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun");
-  QTRY_VERIFY(workspace.shownRun() && workspace.shownRun()->path.endsWith("gpt-2-ranks.wsrun") && workspace.shownRun()->loaded);
+  Workspace& workspace = *window->workspace();
+  QTRY_VERIFY(workspace.shownRun() && workspace.shownRun()->loaded);
+  WhatIfPanel panel;
+  panel.resize(1400, 800);
+  panel.show();
   panel.setRun(workspace.shownRun());
   QVERIFY(std::ranges::all_of(panel.result()->rows, [&](const auto& row) { return row.now_us <= panel.result()->measured_us.value; }));
   QVERIFY(std::ranges::all_of(panel.result()->rows, [](const auto& row) { return row.rank == 0 || row.rank == 1; }));

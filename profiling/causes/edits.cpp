@@ -546,6 +546,14 @@ void Editor::drop_call(uint32_t node, Timing& timing) const {
   else if (*before > 0 && after && *after >= kShort) *before = 0;
 }
 
+// The call takes no time and waits for nothing, after the edits before this one.
+bool Editor::is_dropped(uint32_t node, const Timing& timing) const {
+  if (timing.work_ns[node] != 0) return false;
+  for (uint32_t e = graph_.first_edge[end_of(node)]; e < graph_.first_edge[end_of(node) + 1]; ++e)
+    if (const EdgeKind kind = graph_.edges[e].kind; (kind == EdgeKind::WakeUp || kind == EdgeKind::QueueFull) && timing.lag[e] != kNoLag) return false;
+  return true;
+}
+
 // The call of a wait goes; other calls stay and wait no more. Returns how many waits there were.
 size_t Editor::without_waits(const std::vector<PathGroup>& groups, Timing& timing) const {
   size_t waits = 0;
@@ -568,7 +576,8 @@ std::unordered_set<uint32_t> Editor::calls_that_copy_with_the_host() const {
   return calls;
 }
 
-// The first launch of each step stands for all of them; the other launches and the copies on the GPU are nodes of the graph.
+// The first launch of each step stands for all of them; the other launches and the copies on the GPU are nodes of the graph. The
+// program's work between them goes too, where no other call stays there.
 size_t Editor::one_graph(Timing& timing) const {
   const std::unordered_set<uint32_t> outside = calls_that_copy_with_the_host();
   std::map<uint32_t, std::vector<uint32_t>> chains;
@@ -587,9 +596,13 @@ size_t Editor::graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing
   for (size_t i = 1; i < chain.size(); ++i) {
     if (step_of(chain[i]) != step_of(chain[i - 1])) continue;
     ++changed;
-    if (int64_t* before = next_in_row_[chain[i - 1]] == chain[i] ? time_before(chain[i], timing) : nullptr) {
+    bool alone = true;  // no call between the two stays
+    for (uint32_t node = next_in_row_[chain[i - 1]]; alone && node != chain[i]; node = next_in_row_[node]) alone = is_dropped(node, timing);
+    if (alone) {
       drop_waits(graph_, timing, chain[i]);
-      timing.work_ns[chain[i]] = *before = 0;
+      timing.work_ns[chain[i]] = 0;
+      for (uint32_t node = chain[i - 1]; node != chain[i];)
+        if (int64_t* before = time_before(node = next_in_row_[node], timing)) *before = 0;
     } else {
       drop_call(chain[i], timing);
     }

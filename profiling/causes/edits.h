@@ -81,6 +81,7 @@ class Editor {
   std::vector<EditOffer> general_offers_for(const CauseNode& node) const;
   std::string some_names() const;
   void learn_times();
+  bool is_dropped(uint32_t node, const Timing& timing) const;
   void drop_call(uint32_t node, Timing& timing) const;
   int64_t* time_before(uint32_t node, Timing& timing) const;
   std::unordered_set<uint32_t> calls_that_copy_with_the_host() const;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/runs/recorded_once.h"
+#include "app/core/runs/run_name.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
@@ -160,7 +161,7 @@ Proof prove(const RunSpec& before, const RunSpec& after, const std::string& edit
   // CUPTI needs 60 µs for a launch of a graph whose 30 kernels it records, and twice as many in an old process: more than the step takes.
   const prof::TraceLevel level = after.exec.launch == Launch::Graph ? prof::TraceLevel::Graph : prof::TraceLevel::Full;
   Proof proof = prove_in_turn(edits, options.rounds, [&] { return recorded_training(before, data, options.seconds); }, [&] { return recorded_training(after, data, options.seconds, level); });
-  proof.name = before.name, proof.changes = text_of(diff(before, after));
+  proof.name = run_name(before), proof.changes = text_of(diff(before, after));
   return proof;
 }
 

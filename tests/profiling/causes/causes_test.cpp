@@ -396,6 +396,22 @@ TEST(Predict, RowsAreCopiedToTheGpuBesideTheGraph) {
   expect_predicted(eager, "one graph launch", with(eager, [](MadeProgram& p) { p.graph = true; }));
 }
 
+// The program's work between calls that go is not done either: the graph holds them all.
+TEST(Predict, OneGraphLeavesNoWorkBetweenItsCalls) {
+  const MadeProgram graph = with(small_network(), [](MadeProgram& p) {
+    p.graph = true, p.between = 1800, p.kernels.resize(3);  // the host decides
+    for (MadeKernel& kernel : p.kernels) kernel.work = 300;
+  });
+  const MadeProgram waits = with(graph, [](MadeProgram& p) { p.graph = false, p.sync_each = true, p.in_a_row = 0.95; });
+  expect_predicted(waits, "no sync; one graph launch", graph);
+  expect_predicted(waits, "one graph launch; no sync", graph);
+  const MadeProgram allocates = with(graph, [](MadeProgram& p) {
+    p.graph = false;
+    for (MadeKernel& kernel : p.kernels) kernel.allocation = 2000;
+  });
+  expect_predicted(allocates, "no allocator calls; one graph launch", graph);
+}
+
 // Where the trace has no two kernels in a row, what is known of the trainer says how they follow each other.
 TEST(Predict, KernelsOfATrainingThatFusesFollowEachOtherWithoutAGap) {
   const MadeProgram waits = with(small_network(), [](MadeProgram& p) {

@@ -29,6 +29,7 @@ struct MadeProgram {
   TimeNs after_allocation = -1;  // the same between an allocator's call and the launch; -1: as before each call
   TimeNs data = 0;        // it waits for its data loader at the begin of each step
   bool sync = false;      // it waits for the GPU at the end of each step
+  bool sync_each = false;  // and after each kernel
   TimeNs sync_call = 600, wake_up = 1200;
   bool graph = false;     // one launch for all kernels of a step
   TimeNs graph_gap = StepCauses().graph_gap_ns;  // between two kernels of it
@@ -83,7 +84,7 @@ struct MadeProgramRun {
     }
     if (program.copy_call > 0) copy_rows();
     for (size_t i = 0; i < program.kernels.size(); ++i) one_kernel(i);
-    if (program.sync) wait();
+    if (program.sync && !program.sync_each) wait();
     Span mark = span(begin, now - begin, SpanKind::Step, Meaning::Other, "step");
     mark.step = step;
     made.trace.append(made.trace.track(TrackKind::Steps, "steps", "CPU"), mark);
@@ -121,6 +122,7 @@ struct MadeProgramRun {
     made_span.correlation = number, made_span.step = now_step, made_span.flags = program.graph ? kInGraph : 0;
     made.trace.append(made.trace.track(TrackKind::Stream, "stream " + std::to_string(7 + kernel.stream), "GPU 0"), made_span);
     end = start + kernel.work;
+    if (program.sync_each) wait();
   }
 
   void wait() {

@@ -402,7 +402,11 @@ TEST(Predict, OneGraphLeavesNoWorkBetweenItsCalls) {
     p.graph = true, p.between = 1800, p.kernels.resize(3);  // the host decides
     for (MadeKernel& kernel : p.kernels) kernel.work = 300;
   });
-  const MadeProgram waits = with(graph, [](MadeProgram& p) { p.graph = false, p.sync_each = true, p.in_a_row = 0.95; });
+  const MadeProgram waits = with(graph, [](MadeProgram& p) {
+    p.graph = false;
+    p.sync_each = true;
+    p.in_a_row = 0.95;
+  });
   expect_predicted(waits, "no sync; one graph launch", graph);
   expect_predicted(waits, "one graph launch; no sync", graph);
   const MadeProgram allocates = with(graph, [](MadeProgram& p) {

@@ -14,6 +14,10 @@ bool is_picture_op(OpKind kind) { return kind >= OpKind::Conv && kind <= OpKind:
 
 bool is_bookkeeping(OpKind kind) { return kind == OpKind::Alloc || kind == OpKind::Free || kind == OpKind::Sync; }
 
+size_t computing_ops(const Plan& plan) {
+  return static_cast<size_t>(std::ranges::count_if(plan.ops, [](const Op& op) { return op.kind != OpKind::LoadBatch && !is_bookkeeping(op.kind); }));
+}
+
 bool lives_in_step(const Buffer& buffer) { return buffer.role == Role::Temp; }
 
 BufferId Plan::find(const std::string& name) const {

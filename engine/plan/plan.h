@@ -231,6 +231,7 @@ std::string_view to_string(DType);
 inline bool needs_preactivation(Activation a) { return a == Activation::Gelu; }
 bool is_picture_op(OpKind kind);   // reads Op::window
 bool is_bookkeeping(OpKind kind);  // Alloc, Free, Sync: no arithmetic
+size_t computing_ops(const Plan& plan);  // ops that compute: without the batch and bookkeeping
 // What an Update or UpdateAll does to one parameter.
 struct UpdateItem {
   ParamId param = ParamId::None;

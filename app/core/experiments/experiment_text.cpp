@@ -74,15 +74,15 @@ std::string measured_text(const ExperimentResult& result) {
   if (result.spec.look_at != "test_accuracy") text += factor_text(measure, best, worst);
   text += ".";
   if (const double spread = widest_spread(all); spread > 0)
-    text += " The repeats of a choice lie at most " + cell(100 * spread, 1) + " % apart.";
+    text += " The repeats of a combination lie at most " + cell(100 * spread, 1) + " % apart.";
   if (!result.complete) text += " The experiment is not complete yet.";
   return text;
 }
 
 std::string experiment_table(const ExperimentResult& result) {
-  size_t width = 10;
+  size_t width = 11;
   for (const TrialResult& t : result.trials) width = std::max(width, t.trial.label.size());
-  std::string text = formatted("{:<{}}  ", "choice", width);
+  std::string text = formatted("{:<{}}  ", "combination", width);
   for (const char* head : {"µs/step", "spread", "gain", "first loss", "accuracy", "alloc. calls", "peak memory"})
     text += formatted("{:>12}  ", head);
   text += "\n";

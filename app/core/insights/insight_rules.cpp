@@ -88,15 +88,11 @@ Found launch_bound(const RunFacts& f) {
   return offer(f, std::move(insight), edits);
 }
 
-size_t arithmetic_ops(const Plan& plan) {
-  return static_cast<size_t>(std::ranges::count_if(plan.ops, [](const Op& op) { return !is_bookkeeping(op.kind); }));
-}
-
 // Each removed op saves its share of the launch gaps and of the kernels between products.
 Found unfused_chains(const RunFacts& f) {
   if (f.spec.exec.fusion != Fusion::Off || !f.plan) return {};
-  const auto before = static_cast<double>(arithmetic_ops(f.plan->plan)),
-             after = static_cast<double>(arithmetic_ops(fuse(f.plan->before, Fusion::Pointwise)));
+  const auto before = static_cast<double>(computing_ops(f.plan->plan)),
+             after = static_cast<double>(computing_ops(fuse(f.plan->before, Fusion::Pointwise)));
   const double gone = 1 - after / before;
   const std::vector<Meaning> shrink{Meaning::Pointwise, Meaning::Reduction, Meaning::Loss, Meaning::Optimizer, Meaning::Launch, Meaning::Sync};
   double gain = 0;

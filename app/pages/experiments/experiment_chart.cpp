@@ -162,7 +162,7 @@ void ExperimentChart::paintBars(QPainter& painter, const QRectF& area, int group
   if (group > 0 || hasNumbers()) return;
   painter.setFont(ui_font(12.5));
   painter.setPen(theme().secondary);
-  painter.drawText(QRectF(area.left() + label, area.top() + top, area.width() - label, count * height), Qt::AlignCenter, tr("Press Run: each choice gets a bar."));
+  painter.drawText(QRectF(area.left() + label, area.top() + top, area.width() - label, count * height), Qt::AlignCenter, tr("Press Run: each combination gets a bar."));
 }
 
 void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left, int group, int item,

@@ -170,7 +170,7 @@ void ExperimentDialog::refresh() {
     good = trials.size() > 1 && blocked < static_cast<std::ptrdiff_t>(trials.size());
     said = trials.size() < 2
                ? tr("Choose at least two values.")
-               : tr("%1 choices, %2 trainings")
+               : tr("%1 combinations, %2 trainings")
                      .arg(trials.size())
                      .arg((trials.size() - static_cast<size_t>(blocked)) * static_cast<size_t>(now.repeats));
     if (blocked > 0) said += tr("; %1 cannot run here").arg(blocked);

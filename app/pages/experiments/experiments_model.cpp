@@ -106,7 +106,7 @@ std::optional<Measured> measured(const TrialResult& trial, Outcome outcome) {
 QString skipped_text(const std::vector<Trial>& trials, bool cuda) {
   const auto skipped = std::ranges::count_if(trials, [](const Trial& trial) { return !trial.skipped.empty(); });
   if (skipped == 0) return {};
-  const QString text = cuda ? QObject::tr("%1 of %2 choices cannot run on this machine") : QObject::tr("%1 of %2 choices need a GPU");
+  const QString text = cuda ? QObject::tr("%1 of %2 combinations cannot run on this machine") : QObject::tr("%1 of %2 combinations need a GPU");
   return text.arg(skipped).arg(trials.size());
 }
 

@@ -156,8 +156,8 @@ QWidget* ExperimentsTab::buildRight() {
   column->setSpacing(0);
   column->addWidget(chart_, 1);
   empty_ = label(body, ui_font(12.5), {.plain = true});
-  empty_->setAlignment(Qt::AlignCenter);
-  empty_->setMargin(40);
+  empty_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+  empty_->setMargin(12);
   column->addWidget(empty_, 1);
   column->addWidget(ending_ = buildEnding(body));
   picture->setBody(body);
@@ -405,7 +405,7 @@ QString ExperimentsTab::emptyText() const {
   for (const Trial& trial : trials_)
     if (trial.skipped.empty()) names << QString::fromStdString(trial.label);
   if (names.isEmpty()) return {};
-  const QString what = tr("Run trains %1 choices, %2 times each. You get the %3 of each choice as a bar with its spread, and all numbers in a table.")
+  const QString what = tr("Run trains %1 combinations, %2 times each. You get the %3 of each one as a bar with its spread, and all numbers in a table.")
                            .arg(names.size()).arg(repeats_->value()).arg(info(outcome_of(spec_.look_at)).name.toLower());
   const QString more = names.size() > kMostNamed ? QStringLiteral("\n…") : QString();
   return what + QStringLiteral("\n\n") + names.mid(0, kMostNamed).join('\n') + more;
@@ -418,7 +418,7 @@ void ExperimentsTab::showState() {
   const int of = known_ ? trainings(result_.spec, trials_) : 0;
   const QString whose = list_->own() ? tr("Your own") : tr("Shipped with Warpsight");
   const auto here = std::ranges::count_if(trials_, [](const Trial& trial) { return trial.skipped.empty(); });
-  const QString choices = here == static_cast<std::ptrdiff_t>(trials_.size()) ? tr("%1 choices").arg(here) : tr("%1 of %2 choices run here").arg(here).arg(trials_.size());
+  const QString choices = here == static_cast<std::ptrdiff_t>(trials_.size()) ? tr("%1 combinations").arg(here) : tr("%1 of %2 combinations run here").arg(here).arg(trials_.size());
   size_->setText(known_ ? tr("%1 · %2: %3 trainings in shuffled order").arg(whose, choices).arg(of) : QString());
   const QString label = busy                                            ? tr("Stop")
                          : result_.complete && done > 0 && !wantsMore() ? tr("Run again")
@@ -441,7 +441,7 @@ void ExperimentsTab::showState() {
   }
   if (busy) return;
   if (of == 0 && known_)
-    state_->setText(tr("None of its choices can run on %1.").arg(session_->machine() ? session_->machine()->place() : tr("this machine")));
+    state_->setText(tr("None of its combinations can run on %1.").arg(session_->machine() ? session_->machine()->place() : tr("this machine")));
   else if (done == 0)
     state_->setText(session_->machine() ? tr("Not run on %1 yet.").arg(session_->machine()->place()) : tr("Not run here yet."));
   else

@@ -23,7 +23,7 @@ Column column_of(Outcome outcome) {
 
 QString column_title(int column, bool two_lines) {
   using Q = QObject;
-  const QString titles[] = {Q::tr("choice"),       Q::tr("µs per step"),  Q::tr("spread"),    Q::tr("gain"),
+  const QString titles[] = {Q::tr("combination"),  Q::tr("µs per step"),  Q::tr("spread"),    Q::tr("gain"),
                             Q::tr("samples/s"),    Q::tr("first loss"), Q::tr("batch loss, last"), Q::tr("test accuracy, %"),
                             Q::tr("allocator calls"), Q::tr("peak memory"),  Q::tr("runs")};
   QString title = titles[column];
@@ -139,8 +139,8 @@ void TrialTable::fitColumns() {
   setHorizontalHeaderItem(0, new QTableWidgetItem(column_title(0, narrow)));
   setColumnWidth(0, narrow ? std::max(kLeastChoice, left) : kChoiceWidth);
   const QString note = hidden == 0   ? tr("double-click: open a run")
-                       : hidden == 1 ? tr("1 more column in the tooltips of the choices")
-                                     : tr("%1 more columns in the tooltips of the choices").arg(hidden);
+                       : hidden == 1 ? tr("1 more column in the tooltips of the combinations")
+                                     : tr("%1 more columns in the tooltips of the combinations").arg(hidden);
   emit noteChanged(note);
 }
 

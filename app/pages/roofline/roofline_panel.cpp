@@ -457,7 +457,7 @@ QString RooflinePanel::finding(const std::vector<prof::RooflinePoint>& points) {
   const auto ops = std::ranges::count_if(points, trains);
   const auto far = std::ranges::count_if(points, [&](const auto& p) { return trains(p) && p.share < kFar; });
   if (2 * far > ops)
-    return tr("%1 of %2 training ops stay below a tenth of their roof: they are too small to fill the GPU.").arg(far).arg(ops);
+    return tr("%1 of %2 ops with arithmetic stay below a tenth of their roof: they are too small to fill the GPU.").arg(far).arg(ops);
   if (std::ranges::any_of(points, [](const auto& p) { return p.share > 1; })) return RooflineView::above_roof();
   return tr("Under the slope memory limits an op, under the flat part arithmetic.");
 }

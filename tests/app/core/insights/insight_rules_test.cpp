@@ -99,7 +99,7 @@ TEST(Insights, UnfusedChainsAreCountedFromThePlan) {
   f.plan = &plan;
   EXPECT_THAT(rules(f), testing::Contains("unfused chains"));
   const Insight found = named(insights(f), "unfused chains");
-  EXPECT_EQ(found.headline, "21 ops per step, but 13 are enough");
+  EXPECT_EQ(found.headline, "20 ops per step, but 12 are enough");
   const RunFacts shown = facts_for(found, f);
   EXPECT_DOUBLE_EQ(shown.part(found.look_at), f.step_us - found.predicted_us) << "the bar shows what the card says that a step saves";
   EXPECT_DOUBLE_EQ(shown.step_us, f.step_us);

@@ -70,9 +70,9 @@ void ExperimentsTest::stopsAndGoesOnInAnotherWindow() {
     auto first = tab();
     QCOMPARE(first->runButton()->text(), QString("Run"));
     QVERIFY2(first->chart()->isHidden() && !first->empty()->isHidden(), "a chart without a number");
-    QVERIFY2(first->empty()->text().startsWith("Run trains 6 choices, 2 times each. You get the step time"), qPrintable(first->empty()->text()));
+    QVERIFY2(first->empty()->text().startsWith("Run trains 6 combinations, 2 times each. You get the step time"), qPrintable(first->empty()->text()));
     first->repeats()->setValue(5);
-    QVERIFY2(first->empty()->text().startsWith("Run trains 6 choices, 5 times each."), qPrintable(first->empty()->text()));
+    QVERIFY2(first->empty()->text().startsWith("Run trains 6 combinations, 5 times each."), qPrintable(first->empty()->text()));
     first->repeats()->setValue(2);
     first->run();
     QVERIFY(first->running());

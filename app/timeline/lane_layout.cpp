@@ -8,6 +8,7 @@
 
 #include "app/workspace/rank_count.h"
 #include "profiling/trace/span_walk.h"
+#include "profiling/trace/thread_names.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::app {
@@ -68,14 +69,6 @@ bool has_spans_of(TrackKind kind, const prof::Trace& trace) {
   return std::ranges::any_of(trace.tracks(), [kind](const prof::Track& t) { return t.kind == kind && t.spans > 0; });
 }
 
-// Both parts of "python3 4322"; the number is empty for a thread that has a name only.
-std::pair<QString, QString> sampled_name(const prof::Track& track) {
-  const QString thread = QString::fromStdString(prof::sampled_thread(track)), number = thread.section(' ', -1);
-  bool numbered = false;
-  number.toLongLong(&numbered);
-  return numbered ? std::pair(thread.section(' ', 0, -2), number) : std::pair(thread, QString());
-}
-
 // Ranges that lie inside the ranges of the row above.
 bool is_inside(const prof::Track& track) { return track.depth > 0 && prof::broad_kind(track.kind) == TrackKind::Phases; }
 
@@ -87,9 +80,9 @@ QString lane_tip(const prof::Track& track) {
 
 QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
   const bool beside = source.gpu_steps && !own;
-  if (is_inside(track)) return QStringLiteral("· level %1").arg(track.depth + 1);
+  if (is_inside(track)) return QStringLiteral("inside phase");
   if (track.kind == TrackKind::Ranges) return QStringLiteral("ranges");
-  if (track.kind == TrackKind::Samples) return QStringLiteral("stacks · ") + sampled_name(track).first;
+  if (track.kind == TrackKind::Samples) return QStringLiteral("stacks · ") + QString::fromStdString(prof::sampled_name(track).first);
   if (track.kind == TrackKind::Steps) return beside ? QStringLiteral("host step") : QStringLiteral("step");
   if (prof::broad_kind(track.kind) == TrackKind::Phases)
     return beside ? QStringLiteral("host phase") : QStringLiteral("phase");
@@ -146,7 +139,7 @@ Lane span_lane(const LaneSource& source, int run, size_t index, const RowStyle& 
   Lane lane;
   lane.run = run, lane.track_kind = prof::broad_kind(track.kind), lane.tracks = {index}, lane.gpu_steps = own;
   lane.key = (own ? "gpu/" : QString()) + track_key(source, track), lane.title = lane_title(source, track, own);
-  lane.height = lane_height(lane, *source.trace, style), lane.tip = lane_tip(track);
+  lane.height = lane_height(lane, *source.trace, style), lane.tip = lane_tip(track), lane.inside = is_inside(track);
   return lane;
 }
 
@@ -200,37 +193,14 @@ void name_only_thread(std::vector<Lane>& lanes, bool streams) {
   if (only) only->title = streams ? QStringLiteral("host ops") : QStringLiteral("CPU ops");
 }
 
-// What a person calls the host's threads: "main", "autograd" where samples know a name, "thread 3". Linux gives the main
-// thread the lowest number.
-class ThreadNames {
- public:
-  void add(const prof::Track& track) {
-    if (track.kind == TrackKind::Samples)
-      if (const auto [name, number] = sampled_name(track); !number.isEmpty()) names_[number.toLongLong()] = name;
-    if (const int64_t number = number_of(track); number >= 0) numbers_.insert(number);
-  }
-  // Empty: the row does not say which thread it belongs to.
-  QString of(const prof::Track& track) const {
-    const auto at = numbers_.find(number_of(track));
-    if (at == numbers_.end()) return {};
-    if (at == numbers_.begin()) return QStringLiteral("main");
-    const auto named = names_.find(*at);
-    const QString name = named == names_.end() ? QString() : named->second;
-    if (name.startsWith("pt_autograd")) return QStringLiteral("autograd");
-    return name.isEmpty() ? QStringLiteral("thread %1").arg(std::distance(numbers_.begin(), at) + 1) : name;
-  }
-
- private:
-  static int64_t number_of(const prof::Track& track) {
-    const bool host = track.kind == TrackKind::Api || track.kind == TrackKind::Ranges || track.kind == TrackKind::CpuThread;
-    return host && track.name.starts_with("thread ") ? prof::number_in(track.name, -1) : -1;
-  }
-  std::set<int64_t> numbers_;
-  std::map<int64_t, QString> names_;
-};
+QString thread_tip(const QString& name) {
+  if (name.startsWith("backward")) return QObject::tr("PyTorch's autograd thread: it runs the backward pass.");
+  if (name.startsWith("thread ")) return QObject::tr("A thread of the program. The recording does not know its name.");
+  return {};
+}
 
 // Names the threads if several make calls: PyTorch's backward pass has its own thread.
-void name_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks, const ThreadNames& names) {
+void name_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks, const prof::ThreadNames& names) {
   const auto calls = [&tracks](const Lane& lane) {
     return lane.track_kind == TrackKind::Api && call_row(tracks[lane.tracks[0]]) == CallRow::Runtime;
   };
@@ -238,24 +208,37 @@ void name_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& trac
   int number = 0;
   for (Lane& lane : lanes) {
     if (!calls(lane)) continue;
-    const QString name = names.of(tracks[lane.tracks[0]]);
+    const QString name = QString::fromStdString(names.of(tracks[lane.tracks[0]]));
     ++number;
+    lane.tip = thread_tip(name);
     if (name != "main") lane.title = name.isEmpty() ? QStringLiteral("CUDA API %1").arg(number) : QStringLiteral("CUDA API · ") + name;
   }
 }
 
-// Names the threads of the ranges: PyTorch runs backward functions on their own thread.
-void name_ranges(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks, const ThreadNames& names) {
-  std::vector<Lane*> unnamed;
+// Names the rows of ranges by their threads: PyTorch runs backward functions on a thread of its own.
+void name_ranges(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks, const prof::ThreadNames& names) {
+  QStringList unnamed;  // tracks
   for (Lane& lane : lanes) {
-    if (lane.gpu_steps || lane.track_kind != TrackKind::Phases) continue;
+    if (lane.gpu_steps || lane.track_kind != TrackKind::Phases || lane.tracks.empty()) continue;
     const prof::Track& track = tracks[lane.tracks[0]];
-    if (track.kind != TrackKind::Ranges || track.depth > 0) continue;
-    const QString name = names.of(track);
-    if (name.isEmpty()) unnamed.push_back(&lane);
-    if (!name.isEmpty()) lane.title = name == "main" ? QStringLiteral("main thread") : name;
+    if (track.kind != TrackKind::Ranges) continue;
+    lane.title = QString::fromStdString(names.ranges(track));
+    if (track.depth == 0) lane.tip = thread_tip(QString::fromStdString(names.of(track)));
+    if (const QString name = QString::fromStdString(track.name); names.of(track).empty() && !unnamed.contains(name)) unnamed << name;
   }
-  for (size_t i = 0; i < unnamed.size() && unnamed.size() > 1; ++i) unnamed[i]->title += QString(" %1").arg(i + 1);
+  for (Lane& lane : lanes) {
+    if (lane.gpu_steps || lane.track_kind != TrackKind::Phases || lane.tracks.empty() || unnamed.size() < 2) continue;
+    if (const auto at = unnamed.indexOf(QString::fromStdString(tracks[lane.tracks[0]].name)); at >= 0) lane.title += QString(" %1").arg(at + 1);
+  }
+}
+
+// A row stands without a name below the row whose ranges it shows the inside of.
+void mark_nested(std::vector<Lane>& lanes) {
+  const auto thread = [](const Lane& lane) { return lane.key.section('/', 0, -2); };
+  for (size_t i = 1; i < lanes.size(); ++i) {
+    const Lane& above = lanes[i - 1];
+    lanes[i].nested = lanes[i].inside && above.kind == LaneKind::Spans && above.run == lanes[i].run && thread(above) == thread(lanes[i]);
+  }
 }
 
 // Threads of one name are separated by their number. It comes first: the end of a long title is cut off.
@@ -265,8 +248,8 @@ void separate_stacks(std::vector<Lane>& lanes, const std::vector<prof::Track>& t
     if (!lane.gpu_steps && lane.tracks.size() == 1 && tracks[lane.tracks[0]].kind == TrackKind::Samples) same[lane.title].push_back(&lane);
   for (const auto& [title, rows] : same)
     for (Lane* row : rows)
-      if (const auto [name, number] = sampled_name(tracks[row->tracks[0]]); rows.size() > 1 && !number.isEmpty())
-        row->title = QStringLiteral("stacks %1 · %2").arg(number, name);
+      if (const auto [name, number] = prof::sampled_name(tracks[row->tracks[0]]); rows.size() > 1 && number >= 0)
+        row->title = QStringLiteral("stacks %1 · %2").arg(number).arg(QString::fromStdString(name));
 }
 
 // In a small window copies have no lane of their own: they join the first stream.
@@ -390,9 +373,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
     return std::tuple(first, names, x.depth) < std::tuple(second, 0, y.depth);
   });
   join_rows(lanes, tracks);
-  ThreadNames names;
-  for (const prof::Track& track : tracks)
-    if (track.spans > 0 && shown.has(track)) names.add(track);
+  const prof::ThreadNames names(*source.trace);
   name_callers(lanes, tracks, names);
   add_layers(lanes, source, style.streams, settings.small);
   keep_some_inner(lanes, settings);
@@ -615,10 +596,11 @@ std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const Lane
   }
   if (auto counters = counter_lanes(sources, settings); !counters.empty())
     builder.add(group_lane("shared", "Counters and memory", -1, settings), std::move(counters));
-  if (builder.pinned.empty()) return std::move(builder.rest);
-  std::vector<Lane> all{group_lane("pinned", "Pinned", -1, settings)};
-  if (!all[0].folded) std::move(builder.pinned.begin(), builder.pinned.end(), std::back_inserter(all));
+  std::vector<Lane> all;
+  if (!builder.pinned.empty()) all.push_back(group_lane("pinned", "Pinned", -1, settings));
+  if (!all.empty() && !all[0].folded) std::move(builder.pinned.begin(), builder.pinned.end(), std::back_inserter(all));
   std::move(builder.rest.begin(), builder.rest.end(), std::back_inserter(all));
+  mark_nested(all);
   return all;
 }
 

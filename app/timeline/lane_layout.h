@@ -50,6 +50,7 @@ struct Lane {
   int y = 0, height = 0;
   bool folded = false, pinned = false;  // a folded lane of spans sums up its rank, or the nearly empty rows
   bool of_rank = false;                  // a group inside the lanes of a run: of one rank, of all ranks, of nearly empty rows
+  bool inside = false, nested = false;   // shows what is inside the ranges of a row; nested: of the row above, so it needs no name
   bool flat = false;       // its curves hardly change: a low row shows their value
   bool gpu_steps = false;  // its tracks are in the source's gpu_steps
   LayerGrouping grouping = {};  // Layers: what stands in one box

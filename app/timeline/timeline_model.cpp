@@ -3,6 +3,7 @@
 #include <QDataStream>
 #include <QIODevice>
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "profiling/analysis/steps_of_run.h"
@@ -380,6 +381,24 @@ void toggle(QSet<QString>& set, const QString& key) {
 
 void TimelineModel::toggleFolded(const QString& key) { toggle(settings_.folded, key); rebuild(); }
 void TimelineModel::togglePinned(const QString& key) { toggle(settings_.pinned, key); rebuild(); }
+
+std::vector<std::pair<QString, QString>> TimelineModel::hidden() const {
+  LaneSettings all;
+  all.small = settings_.small, all.quiet_rows = true;
+  std::map<QString, QString> titles;
+  QString group;
+  for (const Lane& lane : builtWith(all)) {
+    if (lane.kind == LaneKind::Group) group = lane.title;
+    titles[lane.key] = lane.kind == LaneKind::Group ? lane.title : lane.title + QStringLiteral(" · ") + group;
+  }
+  std::vector<std::pair<QString, QString>> hidden;
+  for (const QString& key : settings_.hidden) {
+    const auto known = titles.find(key);
+    hidden.emplace_back(key, known == titles.end() ? key.section('/', -2, -2) : known->second);
+  }
+  std::ranges::sort(hidden, {}, &std::pair<QString, QString>::second);
+  return hidden;
+}
 
 void TimelineModel::setHidden(const QString& key, bool hidden) {
   if (hidden)

@@ -63,6 +63,7 @@ class TimelineModel : public QObject {
   void toggleFolded(const QString& key);
   void togglePinned(const QString& key);
   void setHidden(const QString& key, bool hidden);
+  std::vector<std::pair<QString, QString>> hidden() const;  // keys and names of the hidden lanes
   void showAll();
   void setQuietRows(bool shown);
   void moveLane(const QString& key, int by);  // inside its group

@@ -185,9 +185,12 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   // "800 MiB" is on the right of the same line, so a long title goes below it.
   const bool bytes = !lane.flat && (lane.kind == LaneKind::Memory || (curve && lane.detail.isEmpty()));
   if (bytes && indent + gutter_.width(lane.title) + kBytesWidth > g_->gutter) middle = y + 24;
-  gutter_.draw(*p_, indent, middle,
-               QFontMetricsF(gutter_.font()).elidedText(lane.title, Qt::ElideMiddle, g_->gutter - indent - kTitleEnd),
-               t.secondary);
+  if (lane.nested)
+    p_->fillRect(QRectF(indent + 3, y, 1, lane.height - 3), t.strong_border);
+  else
+    gutter_.draw(*p_, indent, middle,
+                 QFontMetricsF(gutter_.font()).elidedText(lane.title, Qt::ElideMiddle, g_->gutter - indent - kTitleEnd),
+                 t.secondary);
   if (lane.folded && lane.upper > 0)  // of a rank, see row_in()
     for (const auto& [part, words] : {std::pair{0.25, QObject::tr("compute")}, {0.75, QObject::tr("communication")}}) {
       const double wide = small_.width(words);

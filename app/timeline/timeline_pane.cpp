@@ -297,8 +297,8 @@ void TimelinePane::addEdits(QMenu& menu, QPoint at) {
 void TimelinePane::fillLanesMenu() {
   QMenu& menu = *lanes_->menu();
   menu.clear();
-  for (const QString& key : model_.settings().hidden)
-    menu.addAction(tr("Show %1").arg(key.section('/', 1)), this, [this, key] { model_.setHidden(key, false); });
+  for (const auto& [key, name] : model_.hidden())
+    menu.addAction(tr("Show %1").arg(name), this, [this, key = key] { model_.setHidden(key, false); });
   QAction* quiet = menu.addAction(tr("Show every row"));
   quiet->setToolTip(tr("Nearly empty rows share one row at the bottom. Where several runs do not fit, each shows its steps, kernels and calls."));
   quiet->setCheckable(true);

@@ -5,6 +5,7 @@
 
 #include "app/widgets/theme.h"
 #include "app/widgets/tip.h"
+#include "profiling/trace/thread_names.h"
 
 namespace ws::app {
 
@@ -79,7 +80,7 @@ bool TimelineView::event(QEvent* event) {
     const int lane = at.x() < g.gutter ? g.laneAt(model_->lanes(), static_cast<int>(at.y())) : -1;
     if (lane < 0) return QString();
     const Lane& named = model_->lanes()[static_cast<size_t>(lane)];
-    const bool cut = named.kind != LaneKind::Group && g.titleLeft(named) + QFontMetrics(ui_font(11)).horizontalAdvance(named.title) + kTitleEnd > g.gutter;
+    const bool cut = named.nested || (named.kind != LaneKind::Group && g.titleLeft(named) + QFontMetrics(ui_font(11)).horizontalAdvance(named.title) + kTitleEnd > g.gutter);
     const QString name = cut ? named.title : QString();
     return name + (cut && !named.tip.isEmpty() ? "\n" : "") + named.tip;
   };
@@ -93,7 +94,7 @@ void TimelineView::describe() {
     const prof::Trace& trace = span->run->trace;
     text = span_card(trace, span->track, span->span).title + ", " +
            span_time(static_cast<prof::TimeNs>(span->span.duration)) + ", " +
-           QString::fromStdString(trace.tracks()[span->track].name) + ", " + span->run->title;
+           QString::fromStdString(prof::row_title(trace, trace.tracks()[span->track])) + ", " + span->run->title;
   } else if (viewport_.selected()) {
     text = tr("Range of %1").arg(span_time(viewport_.selected()->length()));
   }

@@ -48,7 +48,7 @@ void TimelineViewport::fitGutter() {
   const QFontMetricsF metrics(ui_font(11));
   int wanted = geometry_.small ? 112 : 150;
   for (const Lane& lane : model_->lanes())
-    if (lane.kind != LaneKind::Group) wanted = std::max(wanted, geometry_.titleLeft(lane) + static_cast<int>(std::ceil(metrics.horizontalAdvance(lane.title))) + kTitleEnd + 1);
+    if (lane.kind != LaneKind::Group && !lane.nested) wanted = std::max(wanted, geometry_.titleLeft(lane) + static_cast<int>(std::ceil(metrics.horizontalAdvance(lane.title))) + kTitleEnd + 1);
   geometry_.gutter = std::min(wanted, geometry_.small ? 176 : 200);
 }
 

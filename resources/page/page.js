@@ -162,7 +162,7 @@ class Stage {
         if (s.step[k] === s.step[i]) ++inStep, stepTotal += s.duration[k];
       }
     const list = [['duration', timeText(s.duration[i])], ['mean', timeText(total / count) + ' of ' + fixed(count, 0)], ['start', timeText(s.start[i])],
-      ['lane', lane.name], ['op', op ? opText(op) : ''], ['module', op ? op.layer : ''], ['phase', op ? op.phase : ''], ['line', op ? op.line : ''],
+      ['lane', lane.title], ['op', op ? opText(op) : ''], ['module', op ? op.layer : ''], ['phase', op ? op.phase : ''], ['line', op ? op.line : ''],
       ['step', s.step[i] ? (s.step[i] - 1) + (inStep > 1 ? ': ' + inStep + ' of this name, ' + timeText(stepTotal) : '') : ''],
       ['FLOP', op && op.flops ? fixed(op.flops, 0) : ''],
       ['grid × block', shape && shape.block[0] ? shape.grid.join(' × ') + ' · ' + shape.block.join(' × ') : ''], ['registers', shape && shape.registers ? String(shape.registers) : ''],

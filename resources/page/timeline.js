@@ -475,9 +475,7 @@ class Timeline {
 
 function laneTitle(lane) {
   if (lane.kind === 'steps') return lane.gpu_steps ? 'step' : lane.rank < 0 ? 'step (host)' : 'step';
-  if (lane.kind === 'phases') return lane.name.endsWith(' ranges') ? 'ranges' : 'phase';
-  if (lane.kind === 'api') return lane.name.replace(/^thread (\d+) calls$/, 'calls · thread $1');
-  return lane.name;
+  return lane.kind === 'phases' && lane.title === lane.name ? 'phase' : lane.title;
 }
 
 function fitted(c, text, space, least = 1) {

@@ -12,6 +12,7 @@
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/lod.h"
 #include "profiling/trace/span_walk.h"
+#include "profiling/trace/thread_names.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::app {
@@ -83,6 +84,7 @@ Json lane_json(const Lane& lane, prof::TimeNs begin, prof::TimeNs end) {
   const bool whole = std::ranges::all_of(track.blocks, &prof::SpanBlock::resident);
   return {{"kind", kind_name(track.kind)},
           {"name", track.name},
+          {"title", prof::row_title(*lane.trace, track)},
           {"group", track.group},
           {"depth", track.depth},
           {"rank", track.rank},

@@ -21,6 +21,7 @@
 #include "profiling/analysis/collective_waits.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/thread_names.h"
 
 namespace ws::app {
 namespace {
@@ -124,7 +125,7 @@ QString span_details(const Run& run, size_t index, const prof::Span& span) {
   QString rows = duration_row(track, span) + op_rows(run, prof::charged_tag(run.trace, span));
   if (const auto parts = prof::parts_of_collective(run.trace, track, span, clock_error(run)))
     rows += row("ranks", QString::fromStdString(prof::parts_text(*parts)));
-  rows += row("lane", QString::fromStdString(track.name));
+  rows += row("lane", QString::fromStdString(prof::row_title(run.trace, track)));
   if (span.step) rows += row("step", count_text(static_cast<int64_t>(span.step) - 1));
   rows += occupancy_rows(run, detail);
   if (detail.bytes)

@@ -3,6 +3,7 @@
 
 #include "app/widgets/theme.h"
 #include "app/timeline/timeline_pane.h"
+#include "profiling/trace/thread_names.h"
 #include "profiling/trace/track_names.h"
 #include "tests/app/support/window_tests.h"
 #include "tests/support/synthetic_trace.h"
@@ -31,6 +32,8 @@ class TimelinePartsTest : public QObject {
   void layersStandAboveTheirWork();
   void streamsStandByTheirNumbers();
   void callsOfTwoThreadsAreDistinct();
+  void threadsAreNamedByWhatTheyDo();
+  void aRowInsideAnotherNeedsNoName();
   void ranksThatDoNotNumberTheirSteps();
   void ranksComeBeforeTheCallsOfAll();
   void filterFoldPinAndOrder();
@@ -160,6 +163,58 @@ void TimelinePartsTest::callsOfTwoThreadsAreDistinct() {
   QStringList titles;
   for (const Lane& lane : build_lanes({{&trace, "run/x", "x", 0}}, {})) titles << lane.title;
   QVERIFY2(titles.contains("CUDA API") && titles.contains("CUDA API · thread 2"), qPrintable(titles.join(", ")));
+}
+
+namespace {
+
+// A main thread, whose backward pass runs on a thread without a known name, and a third thread with calls.
+prof::Trace made_threads() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 20);
+  for (const char* phase : {"forward", "backward"}) {
+    prof::OpInfo op;
+    op.name = "fc1", op.phase = phase;
+    trace.ops.push_back(op);
+  }
+  const auto backward = static_cast<prof::OpTag>(trace.ops.size() - 1), forward = static_cast<prof::OpTag>(backward - 1);
+  const auto add = [&trace](prof::TrackKind kind, const char* name, int depth, prof::OpTag op) {
+    const prof::TrackId row = trace.track(kind, name, "CPU", depth);
+    for (int i = 0; i < 200; ++i) trace.append(row, prof::Span{.start = 100'000 + i * 20'000, .duration = 9000, .op = op});
+  };
+  for (const int depth : {0, 1, 2}) add(prof::TrackKind::Ranges, "thread 4300 ranges", depth, forward);
+  for (const int depth : {0, 1}) add(prof::TrackKind::Ranges, "thread 4322 ranges", depth, backward);
+  add(prof::TrackKind::Api, "thread 4300 calls", 0, forward);
+  add(prof::TrackKind::Api, "thread 4322 calls", 0, backward);
+  add(prof::TrackKind::Api, "thread 4323 calls", 0, prof::kNoOp);
+  return trace;
+}
+
+const Lane* titled(const std::vector<Lane>& lanes, const QString& title) {
+  const auto found = std::ranges::find(lanes, title, &Lane::title);
+  return found == lanes.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void TimelinePartsTest::threadsAreNamedByWhatTheyDo() {
+  const prof::Trace trace = made_threads();
+  const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {.quiet_rows = true});
+  for (const char* title : {"main thread", "inside main thread", "inside main thread, level 2", "backward thread", "inside backward thread", "CUDA API", "CUDA API · backward", "CUDA API · thread 3"})
+    QVERIFY2(titled(lanes, QString::fromUtf8(title)), title);
+  QVERIFY(titled(lanes, "backward thread")->tip.contains("autograd"));
+  const std::pair<const char*, const char*> rows[] = {{"thread 4322 calls", "CUDA API · backward"}, {"thread 4300 calls", "CUDA API"}, {"thread 4323 calls", "CUDA API · thread 3"}};
+  for (const prof::Track& track : trace.tracks())
+    for (const auto& [name, title] : rows)
+      if (track.name == name) QCOMPARE(prof::row_title(trace, track), std::string(title));
+}
+
+void TimelinePartsTest::aRowInsideAnotherNeedsNoName() {
+  const prof::Trace trace = made_threads();
+  const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {.quiet_rows = true});
+  for (const char* title : {"inside main thread", "inside main thread, level 2", "inside backward thread"}) QVERIFY2(titled(lanes, title)->nested, title);
+  QVERIFY(!titled(lanes, "main thread")->nested && !titled(lanes, "backward thread")->nested);
+  const auto some = build_lanes({{&trace, "run/x", "x", 0}}, {.filter = "inside level"});
+  QVERIFY2(!titled(some, "inside main thread, level 2")->nested, "the row above it is another one");
 }
 
 // What two steps are compared by stays of each run.

@@ -433,10 +433,11 @@ BlockNames TimelinePainter::namesFor(const Lane& lane, const prof::Track& track,
   return names;
 }
 
+// A folded lane sums up many rows: a label would name one of them.
 void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, const LodRect& rect, QRectF box,
                                  const Fill& fill, double space) {
   constexpr double kLeastHeight = 11;
-  if (box.height() < kLeastHeight) return;
+  if (lane.folded || box.height() < kLeastHeight) return;
   const double left = std::max<double>(box.left(), g_->gutter);
   const BlockNames names = namesFor(lane, track, rect);
   const QString text = fitting_label(names, box.right() - left, [this](const QString& s) { return label_.width(s); });

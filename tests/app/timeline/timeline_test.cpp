@@ -5,6 +5,7 @@
 
 #include "app/pages/details/details_panel.h"
 #include "app/widgets/theme.h"
+#include "tests/app/support/painted_text.h"
 #include "tests/app/support/two_runs.h"
 #include "tests/app/support/window_tests.h"
 
@@ -32,6 +33,7 @@ class TimelineTest : public QObject {
   void noCardComesUpDuringADrag();
   void aRunWithoutStepsStandsBesideTheSteps();
   void foldedSpansSayTheirCount();
+  void aFoldedRowHasNoLabels();
   void longLaneNamesGetWidth();
   void groupsFoldOnClick();
   void changingRunsDropsTheOld();
@@ -361,6 +363,23 @@ void TimelineTest::foldedSpansSayTheirCount() {
       any = true;
     }
   QVERIFY(any);
+}
+
+void TimelineTest::aFoldedRowHasNoLabels() {
+  TwoRuns t;
+  const prof::Span* step = span_of_step(t.fast.trace, 150);
+  const prof::NameId name = t.fast.trace.intern("host waits for the stream");
+  t.fast.trace.append(t.fast.trace.track(prof::TrackKind::Overhead, "profiler", "CPU"), prof::Span{.start = step->start, .duration = step->duration, .name = name});
+  emit t.fast.changed();
+  t.model().cursor()->setRange(step->start, step->end());
+  const auto labels = [&t] {
+    const auto texts = painted_texts(t.view());
+    return std::ranges::count_if(texts, [](const PaintedText& one) { return one.text.startsWith("host waits"); });
+  };
+  QVERIFY(std::ranges::any_of(t.model().lanes(), [](const Lane& lane) { return lane.title == "1 more row" && lane.folded; }));
+  QCOMPARE(labels(), 0);
+  t.model().setQuietRows(true);
+  QVERIFY2(labels() > 0, "its own row has a label");
 }
 
 // The column of names grows with them up to a limit; a person's own width stays.

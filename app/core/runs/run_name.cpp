@@ -8,6 +8,7 @@
 
 #include "app/core/runs/data_shape.h"
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
@@ -110,7 +111,7 @@ const RunSpec& plain_choices(const RunSpec& spec) {
 std::string value_label(const FieldChange& change) {
   const std::string value = words_of(change.key, change.to);
   if (change.key == "train.epochs") return value + (value == "1" ? " epoch" : " epochs");
-  if (change.key == "data.limit") return value + " rows";
+  if (change.key == "data.limit") return (value == "all" ? value : count_text(std::stod(value))) + " rows";
   if (change.key == "model.activation" && change.to == "none") return "no activation";
   if (change.key == "exec.kernels" && !change.to.empty()) return value;  // "fc1=my.cu"
   return explains_itself(change) ? value : label_of(change) + " " + value;
@@ -118,7 +119,7 @@ std::string value_label(const FieldChange& change) {
 
 std::string change_label(const FieldChange& change) {
   const std::string values = words_of(change.key, change.from) + " → " + words_of(change.key, change.to);
-  if (change.key == "data.limit") return values + " rows";
+  if (change.key == "data.limit") return change.from == "0" || change.to == "0" ? value_label(change) : values + " rows";
   return explains_itself(change) ? values : label_of(change) + " " + values;
 }
 

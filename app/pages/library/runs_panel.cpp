@@ -34,24 +34,36 @@ namespace {
 
 constexpr int kBoxWidth = 50;  // of a row: its box and its letter
 
+constexpr size_t kMostChanges = 3;
+
 // What the choices differ in, old → new: from the baseline's choices, else from the plain preset of the data.
-QString choices_line(const Run& run, const Run* baseline) {
+QString choices_line(const Run& run, const Run* baseline, size_t most) {
   const bool beside = baseline && baseline != &run && comparable(*baseline, run);
   const RunSpec& from = beside ? baseline->spec : plain_choices(run.spec);
-  if (const QString changes = changes_between(from, run.spec, 3); !changes.isEmpty()) return changes;
+  if (const QString changes = changes_between(from, run.spec, most); !changes.isEmpty()) return changes;
   return beside ? QObject::tr("same choices as %1").arg(run_letter(baseline->slot))
                 : QObject::tr("as preset %1").arg(QString::fromStdString(data_label(run.spec.data)));
 }
 
-QString second_line(const Run& run, const Run* baseline) {
-  QStringList parts;
-  // "finished" is the normal state and is not shown.
-  if (const QString state = status_text(run); !run.shipped && state != QObject::tr("finished")) parts << state;
-  if (run.hasChoices() && !run.lab) parts << choices_line(run, baseline);
-  if (!run.tags.isEmpty()) parts << run.tags.join(", ");
-  if (run.created.isValid()) parts << run.created.toString("HH:mm");
-  return parts.join(QString::fromUtf8(" · "));
+}  // namespace
+
+QString second_line(const Run& run, const Run* baseline, const QFontMetricsF& metrics, double width) {
+  const auto line = [&](size_t changes, bool time) {
+    QStringList parts;
+    // "finished" is the normal state and is not shown.
+    if (const QString state = status_text(run); !run.shipped && state != QObject::tr("finished")) parts << state;
+    if (run.hasChoices() && !run.lab) parts << choices_line(run, baseline, changes);
+    if (!run.tags.isEmpty()) parts << run.tags.join(", ");
+    if (time && run.created.isValid()) parts << run.created.toString("HH:mm");
+    return parts.join(QString::fromUtf8(" · "));
+  };
+  for (size_t changes = kMostChanges; changes > 0; --changes)
+    for (const bool time : {true, false})
+      if (const QString whole = line(changes, time); metrics.horizontalAdvance(whole) <= width) return whole;
+  return metrics.elidedText(line(1, false), Qt::ElideRight, width);
 }
+
+namespace {
 
 class RunDelegate : public QStyledItemDelegate {
  public:
@@ -153,8 +165,7 @@ class RunDelegate : public QStyledItemDelegate {
     }
     const double unit = steps ? 58 : 10, pill = paintRole(painter, r.right() - unit, r.top() + 20, role);
     const QRectF under(x, r.top() + 19, pill - 6 - x, 15);
-    painter.drawText(under, Qt::AlignVCenter,
-                     QFontMetricsF(painter.font()).elidedText(second_line(run, library_->baseline()), Qt::ElideRight, under.width()));
+    painter.drawText(under, Qt::AlignVCenter, second_line(run, library_->baseline(), QFontMetricsF(painter.font()), under.width()));
     if (option.state & QStyle::State_HasFocus && selected) {
       painter.setPen(QPen(t.focus, 2));
       painter.setBrush(Qt::NoBrush);

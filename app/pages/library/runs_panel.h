@@ -4,6 +4,7 @@
 
 #include "app/pages/library/runs_model.h"
 
+class QFontMetricsF;
 class QLabel;
 class QLineEdit;
 class QListView;
@@ -15,6 +16,9 @@ namespace ws::app {
 
 class LibraryJobs;
 class RunLibrary;
+
+// The second line of a run, with as many of its changes as fit whole. The time gives way to them.
+QString second_line(const Run& run, const Run* baseline, const QFontMetricsF& metrics, double width);
 
 class RunsPanel : public QWidget {
   Q_OBJECT

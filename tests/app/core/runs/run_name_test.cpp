@@ -18,7 +18,7 @@ TEST(RunName, ReportsDataNetworkAndWhatDiffersFromThePlainPreset) {
   spec.train.epochs = 30;
   EXPECT_EQ(run_name(spec), "MNIST 784-128-10 · direct, 30 epochs");
   spec.model.hidden = {32, 32}, spec.data.limit = 12000, spec.model.activation = Activation::None;
-  EXPECT_EQ(run_name(spec), "MNIST 784-32-32-10 · direct, 12000 rows, no activation + 1 more");
+  EXPECT_EQ(run_name(spec), "MNIST 784-32-32-10 · direct, 12 000 rows, no activation + 1 more");
   EXPECT_EQ(run_name(load_spec("iris")), "Iris 4-5-3");
   EXPECT_EQ(run_name(load_spec("mnist-naive")), "MNIST 784-128-10 · direct, every-op, fusion off");
 }
@@ -81,6 +81,9 @@ TEST(ChangesLabel, GoesFromTheOldValueToTheNewOne) {
   EXPECT_TRUE(changes_label(before, after, 1).ends_with(" + 2 more")) << changes_label(before, after, 1);
   EXPECT_EQ(changes_label(before, before, 9), "");
   EXPECT_EQ(change_label({"exec.fusion", "off", "epilogue"}), "fusion off → epilogue");
+  EXPECT_EQ(change_label({"data.limit", "0", "3200"}), count_text(3200) + " rows");
+  EXPECT_EQ(change_label({"data.limit", "3200", "0"}), "all rows");
+  EXPECT_EQ(change_label({"data.limit", "3200", "500"}), "3200 → 500 rows");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The run library: many runs, names and tags, deleting and undo, files in and out, two windows on one folder, a killed
 // program's runs.
 #include <QElapsedTimer>
+#include <QFontMetricsF>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -16,6 +17,7 @@
 
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/library_tab.h"
+#include "app/pages/library/runs_panel.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/library_jobs.h"
@@ -81,6 +83,7 @@ class LibraryTest : public QObject {
   }
   void twoHundredRunsOpenInUnderASecond();
   void recordedRunsHaveAStepTimeBeforeTheyAreOpened();
+  void theSecondLineOfARunIsNotCut();
   void namesTagsAndNotesAreKept();
   void aColumnHasOneMeaning();
   void whatIsDeletedComesBack();
@@ -153,6 +156,24 @@ void LibraryTest::recordedRunsHaveAStepTimeBeforeTheyAreOpened() {
   library.setTicked(old, true);
   QTRY_VERIFY(old->loaded);
   QVERIFY(old->step_time.known() && old->stepUs() < 1000);
+}
+
+void LibraryTest::theSecondLineOfARunIsNotCut() {
+  Run base, run;
+  base.summary = run.summary = prof::RunSummary{};
+  base.slot = 0, run.slot = 1;
+  run.created = QDateTime(QDate(2026, 1, 2), QTime(19, 46));
+  run.spec.data.limit = 3200, run.spec.train.epochs = base.spec.train.epochs + 1, run.spec.exec.allocator = Allocator::Direct;
+  const QFontMetricsF metrics(ui_font(11));
+  const auto line = [&](double width) { return second_line(run, &base, metrics, width); };
+  const QString whole = line(1000);
+  QVERIFY2(whole.contains(QString::fromStdString(count_text(3200)) + " rows") && whole.contains("arena → direct") && whole.endsWith(" · 19:46") && !whole.contains("more"), qPrintable(whole));
+  for (double width = 1000; width > 140; width -= 10) {
+    const QString shown = line(width);
+    QVERIFY2(!shown.contains(QChar(0x2026)) && metrics.horizontalAdvance(shown) <= width, qPrintable(QString("%1: %2").arg(width).arg(shown)));
+  }
+  const QString narrow = line(150);
+  QVERIFY2(narrow.endsWith(" + 2 more"), qPrintable(narrow));
 }
 
 void LibraryTest::namesTagsAndNotesAreKept() {

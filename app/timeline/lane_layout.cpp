@@ -594,8 +594,11 @@ std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const Lane
     const Lane group = group_lane(sources[i].key, sources[i].title, run, settings);
     builder.add_run(group, sources[i], run, ranks_in(*sources[i].trace));
   }
-  if (auto counters = counter_lanes(sources, settings); !counters.empty())
-    builder.add(group_lane("shared", "Counters and memory", -1, settings), std::move(counters));
+  if (auto counters = counter_lanes(sources, settings); !counters.empty()) {
+    Lane group = group_lane(settings.counters_begin_folded ? "shared/open" : "shared", "Counters and memory", -1, settings);
+    if (settings.counters_begin_folded) group.folded = settings.filter.isEmpty() && !group.folded;
+    builder.add(group, std::move(counters));
+  }
   std::vector<Lane> all;
   if (!builder.pinned.empty()) all.push_back(group_lane("pinned", "Pinned", -1, settings));
   if (!all.empty() && !all[0].folded) std::move(builder.pinned.begin(), builder.pinned.end(), std::back_inserter(all));
@@ -642,12 +645,29 @@ void grow(std::vector<Lane>& lanes, int spare) {
   }
 }
 
+int spare_of(const Lane& lane) {
+  const bool curve = lane.kind == LaneKind::Counter || lane.kind == LaneKind::Memory;
+  return curve && !lane.flat ? std::max(0, lane.height - kLeastCurve) : 0;
+}
+
+void shrink(std::vector<Lane>& lanes, int lacking) {
+  for (auto lane = lanes.rbegin(); lane != lanes.rend() && lacking > 0; ++lane) {
+    const int less = std::min(lacking, spare_of(*lane));
+    lane->height -= less, lacking -= less;
+  }
+}
+
 }  // namespace
+
+int least_height(const std::vector<Lane>& lanes) {
+  return std::accumulate(lanes.begin(), lanes.end(), 0, [](int height, const Lane& lane) { return height + lane.height - spare_of(lane); });
+}
 
 int place_lanes(std::vector<Lane>& lanes, int viewport) {
   int total = 0;
   for (const Lane& lane : lanes) total += lane.height;
   if (total < viewport) grow(lanes, viewport - total);
+  if (viewport > 0 && total > viewport && least_height(lanes) <= viewport) shrink(lanes, total - viewport), total = viewport;
   int y = 0;
   for (Lane& lane : lanes) lane.y = y, y += lane.height;
   return std::max(total, y);

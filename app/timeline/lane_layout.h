@@ -30,6 +30,7 @@ struct LaneSettings {
   QString filter;                        // words that a lane's title or group must contain
   bool small = false;                    // lower lanes; copies are in the lane of their stream
   int tight = 0;                         // 1: several runs share the height, and show steps, phases, kernels and calls; 2: no phases
+  bool counters_begin_folded = false;    // the rows of counters and memory do not fit until the user opens them
   bool quiet_rows = false;               // show each almost empty row instead of folding them into one
 };
 
@@ -60,8 +61,9 @@ struct Lane {
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings);
 void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, const LaneSettings& settings);
-constexpr int kMostMemory = 180, kFlatRow = 20;
-// Sets y from 0 on, lets rows grow if `viewport` has more space, and returns the total height.
+constexpr int kMostMemory = 180, kLeastCurve = 44, kFlatRow = 20;
+int least_height(const std::vector<Lane>& lanes);  // with curves as low as they can be
+// Sets y from 0 on and returns the total height. Rows grow if `viewport` has more space, and curves shrink if it has less.
 int place_lanes(std::vector<Lane>& lanes, int viewport);
 int lane_at(const std::vector<Lane>& lanes, int y);  // −1 if there is none
 

@@ -220,14 +220,17 @@ const Lane* TimelineModel::laneOf(int run, size_t track) const {
   return nullptr;
 }
 
-// Where the lanes of several runs do not fit, each run keeps its steps, kernels and calls, so that all runs are seen.
+// Where the lanes of several runs do not fit, each run keeps its steps, kernels and calls, so that all runs are seen. Where curves
+// would be cut, they begin folded.
 std::vector<Lane> TimelineModel::built() const {
   constexpr int kTightest = 2;
   const bool may_leave_out = runs_.size() > 1 && !settings_.quiet_rows && settings_.filter.isEmpty() && viewport_ > 0;
   LaneSettings settings = settings_;
   std::vector<Lane> lanes = builtWith(settings);
   while (may_leave_out && settings.tight < kTightest && height_of(lanes) > viewport_) ++settings.tight, lanes = builtWith(settings);
-  return lanes;
+  if (viewport_ <= 0 || least_height(lanes) <= viewport_) return lanes;
+  settings.counters_begin_folded = true;
+  return builtWith(settings);
 }
 
 std::vector<Lane> TimelineModel::builtWith(const LaneSettings& settings) const {

@@ -181,7 +181,7 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   const int indent = g_->titleLeft(lane);
   if (lane.folded) paintArrow(lane, y + lane.height / 2.0);
   const bool curve = lane.kind == LaneKind::Counter || lane.kind == LaneKind::Memory;
-  double middle = y + (curve && !lane.flat ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
+  double middle = y + (curve && !lane.flat ? 8 : lane.height / 2.0);  // beside the highest number of the axis
   // "800 MiB" is on the right of the same line, so a long title goes below it.
   const bool bytes = !lane.flat && (lane.kind == LaneKind::Memory || (curve && lane.detail.isEmpty()));
   if (bytes && indent + gutter_.width(lane.title) + kBytesWidth > g_->gutter) middle = y + 24;

@@ -1,5 +1,6 @@
 // What the pure parts of the timeline say: scale, labels, lanes, curves, questions to a trace.
 #include <QTest>
+#include <numeric>
 
 #include "app/widgets/theme.h"
 #include "app/timeline/timeline_pane.h"
@@ -38,6 +39,7 @@ class TimelinePartsTest : public QObject {
   void ranksComeBeforeTheCallsOfAll();
   void filterFoldPinAndOrder();
   void rowsGrowInOrder();
+  void curvesThatDoNotFitGetLowOrFold();
   void poolsHaveALaneOfTheirOwn();
   void manyBlocksShowSome();
   void allocationsBecomeCurves();
@@ -418,6 +420,32 @@ void TimelinePartsTest::filterFoldPinAndOrder() {
 }
 
 // A pool is a part of the memory that the calls tell of; where a profiler counted all of it, those are its totals.
+void TimelinePartsTest::curvesThatDoNotFitGetLowOrFold() {
+  Run run;
+  test::add_steps(run.trace, test::StepStyle::EagerDirect, 0, 60);
+  run.loaded = true;
+  TimeCursor cursor;
+  TimelineModel model(&cursor);
+  model.setRuns({&run});
+  model.setViewport(2000, false);
+  const auto memory = [&model] { return titled(model.lanes(), "memory"); };
+  QVERIFY(memory() && !memory()->flat);
+  const int all = std::accumulate(model.lanes().begin(), model.lanes().end(), 0, [](int sum, const Lane& lane) { return sum + lane.height; });
+  std::vector<Lane> low = model.lanes();
+  const int least = least_height(low);
+  QVERIFY(least < all);
+  QCOMPARE(place_lanes(low, all - 10), all - 10);
+  QVERIFY(titled(low, "memory")->height < memory()->height);
+
+  const auto section = [&model] { return titled(model.lanes(), "Counters and memory"); };
+  model.setViewport(120, false);
+  QVERIFY2(section()->folded && !memory(), "nothing is cut");
+  model.toggleFolded(section()->key);
+  QVERIFY2(!section()->folded && memory(), "the user opens it");
+  model.setViewport(2000, false);
+  QVERIFY(!section()->folded && memory());
+}
+
 void TimelinePartsTest::poolsHaveALaneOfTheirOwn() {
   prof::Trace trace;
   trace.memory_sources = {"cudaMallocAsync"};

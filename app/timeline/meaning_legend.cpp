@@ -86,7 +86,7 @@ QStringList MeaningLegend::names() const {
 
 std::vector<QPoint> MeaningLegend::places(int width) const {
   constexpr int kLeft = 8, kSquare = 14, kBetween = 11;
-  const QFontMetricsF metrics(ui_font(11));
+  const QFontMetricsF metrics(ui_font(11.5));
   std::vector<QPoint> all;
   QPoint at(kLeft, 0);
   for (const size_t i : shown_) {
@@ -106,7 +106,7 @@ int MeaningLegend::heightForWidth(int width) const {
 void MeaningLegend::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), theme().base);
-  painter.setFont(ui_font(11));
+  painter.setFont(ui_font(11.5));
   const std::vector<QPoint> all = places(width());
   for (size_t i = 0; i < all.size(); ++i) {
     const Entry& entry = kEntries[shown_[i]];

@@ -165,7 +165,7 @@ void CompareTab::buildTimelineOptions() {
       tr("Marks each block that differs from the baseline by more than 15 %: slower, faster, or only in this run"));
   legend_ = new QLabel(views_);
   legend_->setTextFormat(Qt::RichText);
-  legend_->setFont(ui_font(11));
+  legend_->setFont(ui_font(11.5));
   legend_->setForegroundRole(QPalette::PlaceholderText);
   connect(tint, &QPushButton::toggled, step_, &StepView::setTinted);
   connect(tint, &QPushButton::toggled, this, [this](bool on) { views_->setOptionVisible(legend_, on); });

@@ -41,6 +41,16 @@ void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
     painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, painter->fontMetrics().elidedText(text, option.textElideMode, box.width()));
 }
 
+int CompareTable::cutFrom() const {
+  const int height = viewport()->height(), row = rowAt(height - 1), top = row < 0 ? 0 : rowViewportPosition(row);
+  return row >= 0 && top > 0 && top + rowHeight(row) > height ? top : -1;
+}
+
+void CompareTable::paintEvent(QPaintEvent* event) {
+  QTableWidget::paintEvent(event);
+  if (const int top = cutFrom(); top >= 0) QPainter(viewport()).fillRect(viewport()->rect().adjusted(0, top, 0, 0), theme().base);
+}
+
 QTableWidgetItem* table_item(const QString& text, bool number) {
   auto* made = new QTableWidgetItem(text);
   if (number) made->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);

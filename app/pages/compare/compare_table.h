@@ -18,6 +18,16 @@ class CompareDelegate : public QStyledItemDelegate {
   static constexpr int kStackedHeight = 36;  // height of a row with differences below the numbers
 };
 
+// Shows whole rows only: a row that the lower edge would cut stays empty until one scrolls to it.
+class CompareTable : public QTableWidget {
+ public:
+  using QTableWidget::QTableWidget;
+  int cutFrom() const;  // y in the viewport where the row begins that does not fit; -1: all rows fit
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+};
+
 QTableWidgetItem* table_item(const QString& text, bool number = false);
 // Sets column headings with the badges of the runs, from column `first` on.
 void head_with_runs(QTableWidget& table, int first, const std::vector<std::pair<int, QString>>& runs);

@@ -101,9 +101,9 @@ void add_section(QTableWidget& table, const QString& name) {
 
 CompareTables::CompareTables(QWidget* parent)
     : PagedPane(tr("Numbers"), parent),
-      measures_(new QTableWidget(0, 6, this)),
-      kernels_(new QTableWidget(0, 6, this)),
-      choices_(new QTableWidget(0, 2, this)),
+      measures_(new CompareTable(0, 6, this)),
+      kernels_(new CompareTable(0, 6, this)),
+      choices_(new CompareTable(0, 2, this)),
       waits_(table_view(this, waits_model_, waits_sorter_, tr("Samples of an X-ray by difference"))),
       groups_(new QComboBox(this)) {
   style_table(*measures_, tr("Measures"));

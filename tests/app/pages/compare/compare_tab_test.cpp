@@ -17,6 +17,7 @@
 #include "app/charts/flame_view.h"
 #include "app/pages/compare/compare_headline.h"
 #include "app/pages/compare/compare_tab.h"
+#include "app/pages/compare/compare_table.h"
 #include "app/pages/compare/compare_tables.h"
 #include "app/workspace/compared_live_run.h"
 #include "app/workspace/run_loader.h"
@@ -121,6 +122,7 @@ class CompareTabTest : public QObject {
  private slots:
   void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
   void oneRunIsNotComparedWithItself();
+  void theTableShowsWholeRowsOnly();
   void theFirstLetterIsTheBaseline();
   void aChosenPairIsReported();
   void onlyRunsOfTheSameWorkAreRanked();
@@ -140,6 +142,31 @@ class CompareTabTest : public QObject {
   void aRunThatGoesAwayIsForgotten();
   void eightRunsOfAMillionSpansStayQuick();
 };
+
+void CompareTabTest::theTableShowsWholeRowsOnly() {
+  TwoCompared two({1300, 900});
+  auto& table = *dynamic_cast<CompareTable*>(two.tab.measures());
+  two.tab.resize(1300, 900);
+  const auto rows_end = [&table] {
+    int end = 0;
+    for (int row = 0; row < table.rowCount() && table.rowViewportPosition(row) + table.rowHeight(row) <= table.viewport()->height(); ++row)
+      end = table.rowViewportPosition(row) + table.rowHeight(row);
+    return end;
+  };
+  int cut = 0;
+  for (int height = 860; height < 900; height += 3) {
+    two.tab.resize(1300, height);
+    QVERIFY(table.rowViewportPosition(table.rowCount() - 1) > table.viewport()->height());
+    const int from = table.cutFrom(), whole = rows_end();
+    QCOMPARE(from, whole == table.viewport()->height() ? -1 : whole);
+    if (from < 0) continue;
+    ++cut;
+    const QImage below = table.viewport()->grab(QRect(0, from, 200, table.viewport()->height() - from)).toImage();
+    for (int y = 0; y < below.height(); ++y)
+      for (int x = 0; x < below.width(); ++x) QCOMPARE(below.pixelColor(x, y), theme().base);
+  }
+  QVERIFY(cut > 5);
+}
 
 void CompareTabTest::oneRunIsNotComparedWithItself() {
   CompareTab tab;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <span>
 
@@ -82,6 +83,22 @@ bool is_never_late(const RankReport& report, size_t rank) {
   return report.ranks[rank].recorded;
 }
 
+// Such a rank has no row of bars beside a late one: the caption names it.
+bool has_no_row(const RankReport& report, size_t rank) {
+  if (report.ranks.size() > kFewRanks || !is_never_late(report, rank)) return false;
+  for (size_t r = 0; r < report.ranks.size(); ++r)
+    if (!is_never_late(report, r)) return true;
+  return false;
+}
+
+std::string never_late_text(const RankReport& report) {
+  std::string names;
+  size_t count = 0;
+  for (size_t r = 0; r < report.ranks.size(); ++r)
+    if (has_no_row(report, r)) names += (count++ > 0 ? ", " : " ") + std::to_string(report.ranks[r].rank);
+  return count == 0 ? "" : count == 1 ? "Rank" + names + " is never late." : "Ranks" + names + " are never late.";
+}
+
 double highest_row(size_t ranks) { return ranks <= kFewRanks ? 320 : 28; }
 
 // The straggler has its label in any case.
@@ -95,6 +112,7 @@ void add_rank_labels(const RankReport& report, const LatenessMap& map, const Fig
     }
   for (size_t row = 0; row < rows; ++row) {
     const double y = label_y(map, row);
+    if (map.heights[row] <= 0) continue;
     if (y < free_from || std::abs(y - late_y) < kLine) continue;
     free_from = y + kLine;
     const size_t first = first_of(row, rows, ranks);
@@ -104,12 +122,13 @@ void add_rank_labels(const RankReport& report, const LatenessMap& map, const Fig
   }
 }
 
-// A row without a bar says why. A row with bars has an axis.
+// A row with bars has an axis. Where no rank is late, each row says so.
 void add_axes(const RankReport& report, const LatenessMap& map, const FigureInk& ink, Drawing& drawing) {
   constexpr double kPitch = 36;
   const int64_t every = round_number(map.scale_us * kPitch / map.row_height);
   const bool ms = map.scale_us >= 1000;
   for (size_t r = 0; r < report.ranks.size(); ++r) {
+    if (map.heights[r] <= 0) continue;
     if (is_never_late(report, r)) {
       drawing.text(map.left + 8, label_y(map, r), "never late", Anchor::Start, 11, hex_colour(ink.quiet));
       continue;
@@ -521,7 +540,7 @@ std::pair<double, double> LatenessMap::bar(size_t column) const {
 double most_lateness_height(const RankReport& report) {
   const size_t ranks = report.ranks.size();
   double height = 0;
-  for (size_t r = 0; r < ranks; ++r) height += ranks <= kFewRanks && is_never_late(report, r) ? kThinRow : highest_row(ranks);
+  for (size_t r = 0; r < ranks; ++r) height += has_no_row(report, r) ? 0 : ranks <= kFewRanks && is_never_late(report, r) ? kThinRow : highest_row(ranks);
   return height;
 }
 
@@ -532,14 +551,12 @@ double LatenessMap::bar_height(double late_us) const {
 
 namespace {
 
-// The ranks that come late share the height that a thin row leaves.
+// The ranks that come late share the height.
 void lay_out_bars(const RankReport& report, double space, LatenessMap& map) {
   map.axis_width = kAxisWidth, map.left += kAxisWidth;
-  double thin = 0;
-  for (size_t r = 0; r < report.ranks.size(); ++r) thin += is_never_late(report, r) ? 1 : 0;
-  const double late = static_cast<double>(report.ranks.size()) - thin;
-  if (late > 0) map.row_height = std::floor(std::min((space - thin * kThinRow) / late, highest_row(report.ranks.size())));
-  for (size_t r = 0; r < report.ranks.size(); ++r) map.heights[r] = is_never_late(report, r) ? kThinRow : map.row_height;
+  const auto late = std::ranges::count_if(std::views::iota(size_t{0}, report.ranks.size()), [&](size_t r) { return !is_never_late(report, r); });
+  if (late > 0) map.row_height = std::floor(std::min(space / static_cast<double>(late), highest_row(report.ranks.size())));
+  for (size_t r = 0; r < report.ranks.size(); ++r) map.heights[r] = has_no_row(report, r) ? 0 : late == 0 ? kThinRow : map.row_height;
 }
 
 }  // namespace
@@ -575,13 +592,14 @@ namespace {
 uint32_t waits_colour(const FigureInk& ink) { return mixed_colour(ink.ground, ink.point, 0.4); }
 
 // What the bars or cells are, and how they relate to the wait that the headline names.
-std::string lateness_caption(const RankReport& report) {
+std::string lateness_caption(const RankReport& report, const LatenessMap& map) {
+  const std::string never = map.bars() ? never_late_text(report) : "";
   double calls = 0;
   for (const prof::CollectiveRow& row : report.collectives) calls += row.count;
   const auto late = std::ranges::find(report.ranks, report.straggler.rank, &prof::RankRow::rank);
   if (report.straggler.of_median && calls > 1.5 && late != report.ranks.end())
-    return "How late each rank comes to its latest collective: " + time_text(late->late) + " in the median step. The waits at its " + count_text(std::round(calls)) + " collectives add up to " + time_text(report.straggler.cost_us) + ".";
-  return "How late each rank comes to its latest collective, by step";
+    return "How late each rank comes to its latest collective: " + time_text(late->late) + " in the median step. The waits at its " + count_text(std::round(calls)) + " collectives add up to " + time_text(report.straggler.cost_us) + "." + (never.empty() ? "" : " " + never);
+  return "How late each rank comes to its latest collective, by step" + (never.empty() ? "" : ". " + never);
 }
 
 }  // namespace
@@ -597,7 +615,7 @@ Drawing lateness_frame(const RankReport& report, const LatenessMap& map, const F
   Drawing drawing;
   drawing.width = width, drawing.height = map.bottom() + kMapBottom;
   if (!report.any()) return drawing;
-  drawing.text(kMapEdge, 14, lateness_caption(report), Anchor::Start, 11,
+  drawing.text(kMapEdge, 14, lateness_caption(report, map), Anchor::Start, 11,
                hex_colour(ink.quiet));
   add_rank_labels(report, map, ink, drawing);
   add_host_labels(report, map, ink, drawing);
@@ -621,7 +639,7 @@ Drawing lateness_figure(const RankReport& report, double width, double height, c
       const uint32_t fill = colour(row, begin);
       for (end = begin + 1; !map.bars() && end < map.grid.columns && colour(row, end) == fill;) ++end;
       const double high = map.bar_height(static_cast<double>(map.grid.at(row, begin)));
-      if (fill != ink.ground) {
+      if (fill != ink.ground && map.heights[row] > 0) {
         const auto [left, wide] = map.bars() ? map.bar(begin) : std::pair(map.x(begin), map.x(end) - map.x(begin));
         drawing.rect(left, map.tops[row] + map.heights[row] - high, wide, high - gap, hex_colour(fill));
       }
@@ -635,7 +653,7 @@ bool has_step_of_ranks(const RankReport& report) {
 }
 
 Drawing rank_steps_figure(const RankReport& report, double width, double height, const FigureInk& ink) {
-  constexpr double kHead = 26, kFoot = 8, kMostRow = 140, kGap = 10, kTotal = 78, kMostEntry = 120;
+  constexpr double kHead = 26, kFoot = 8, kMostRow = 140, kGap = 10, kTotal = 78, kSwatch = 14, kApart = 16;
   Drawing drawing;
   drawing.width = width, drawing.height = height;
   const double left = kMapEdge + ranks_width(report), span = std::max(40.0, width - left - kTotal);
@@ -646,13 +664,15 @@ Drawing rank_steps_figure(const RankReport& report, double width, double height,
   };
   const std::array<Part, 4> parts{{{"computes", ink.meaning[static_cast<size_t>(prof::Meaning::Matrix)]},
                                    {"waits for a rank", waits_colour(ink)},
-                                   {"transfers", ink.point},
+                                   {"exposed transfer", ink.point},
                                    {"other, idle", ink.grid}}};
-  double x = kMapEdge;
+  double x = kMapEdge, wanted = 0;
+  const auto entry = [](const Part& part) { return kSwatch + static_cast<double>(std::string_view(part.name).size()) * kLetter + kApart; };
+  for (const Part& part : parts) wanted += entry(part);
   for (const Part& part : parts) {
     drawing.rect(x, 8, 9, 9, hex_colour(part.fill), hex_colour(ink.axis));
-    drawing.text(x + 14, 17, part.name, Anchor::Start, 11, hex_colour(ink.secondary));
-    x += std::min(kMostEntry, (width - kMapEdge) / static_cast<double>(parts.size()));
+    drawing.text(x + kSwatch, 17, part.name, Anchor::Start, 11, hex_colour(ink.secondary));
+    x += entry(part) * std::min(1.0, (width - kMapEdge) / wanted);
   }
   for (size_t r = 0; r < report.ranks.size(); ++r) {
     const prof::RankRow& row = report.ranks[r];

@@ -31,7 +31,7 @@ LatenessGrid lateness_grid(const prof::RankReport& report, size_t most_rows, siz
 struct LatenessMap {
   LatenessGrid grid;
   double left = 0, right = 0, row_height = 1;
-  std::vector<double> tops, heights;  // of the rows; a rank that is never late has a thin one among bars
+  std::vector<double> tops, heights;  // of the rows; 0 high: a rank that is never late, beside one with bars
   double scale_us = 1;       // lateness with the full colour, or of the highest bar
   bool capped = false;       // some cells are above it
   double axis_width = 0;     // between the names and the bars

@@ -17,7 +17,7 @@ std::vector<std::string> short_collective_names(const prof::RankReport& report) 
 }
 
 std::string collectives_note(const prof::RankReport& report) {
-  return report.computation ? "waits: of the ranks that wait · exposed: transfer not under computation" : "waits: of the ranks that wait";
+  return report.computation ? "means of all ranks · waits: of the ranks that wait · exposed: transfer not under computation" : "means of all ranks · waits: of the ranks that wait";
 }
 
 StepUnit unit_of(const prof::RankReport& report) { return StepUnit(report.median_step_us > 0 ? report.median_step_us : report.step_us); }

@@ -187,6 +187,7 @@ void LatenessView::render(QPainter& painter, const QRectF& area) {
 }
 
 void LatenessView::paintBars(QPainter& painter, size_t row) const {
+  if (map_.heights[row] <= 0) return;
   const Theme& t = theme();
   const double ground = map_.tops[row] + map_.heights[row] - 1;
   for (size_t c = 0; c < map_.grid.columns; ++c) {

@@ -150,6 +150,10 @@ void RanksTest::fewRanksFillThePage() {
   for (prof::RankRow& row : report.ranks) row.step = 2400, row.computes = 1500, row.wait = row.rank == 0 ? 600 : 0, row.exposed = 100;
   ShownRanks shown(report, {940, 810});
   QVERIFY2(shown.panel.map()->height() > 250 && shown.panel.map()->cellOf(0, 0).height() < 30, qPrintable(QString::number(shown.panel.map()->height())));
+  QCOMPARE(shown.panel.map()->cellOf(0, 0).height(), 0.0);
+  const std::vector<PaintedText> words = painted_texts(*shown.panel.map());
+  QVERIFY2(std::ranges::any_of(words, [](const PaintedText& one) { return one.text.endsWith("Rank 0 is never late."); }), "the caption has what the row said");
+  QVERIFY(std::ranges::none_of(words, [](const PaintedText& one) { return one.text == "rank 0" || one.text == "never late"; }));
   const QImage drawn = shown.panel.map()->grab().toImage();
   const auto bar = [&](size_t step) {  // height of its colour
     const QRectF cell = shown.panel.map()->cellOf(1, step);

@@ -167,7 +167,10 @@ void SplitPane::refresh() {
   const QString of_rank = only && only->rank >= 0 ? tr(" · rank %1").arg(only->rank) : QString();
   setTitle(tr("Step time split"), only ? note + only->left_out + of_rank : note,
            only && only->short_launches ? tr("%1 in short launches").arg(note) : note);
-  QStringList said;
+  QStringList said, left_out;
+  for (const auto& run : runs_)
+    if (const QString& why = run->split.why_left_out; !why.isEmpty() && !left_out.contains(why)) left_out << why;
+  setNoteTip(left_out.join('\n'));
   for (const auto& run : runs_)
     said << tr("%1 of %2 %3").arg(step_time_name(), run_letter(run->slot), step_time_text(run->stepUs()));
   for (const SplitRow& row : table_.rows) said << row.name + " " + fixed_text(row.us.front(), 1) + " " + unit;

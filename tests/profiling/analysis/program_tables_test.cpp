@@ -139,6 +139,7 @@ TEST_F(ProgramTables, TablesCountTheStepsThatTheSplitCounts) {
   }
   const CountedSteps counted = counted_steps(StepsOfRun::of(trace).sample());
   EXPECT_EQ(counted.text, "10 of 12 steps; the first and the last are left out");
+  EXPECT_EQ(why_left_out(StepsOfRun::of(trace).sample()), "Left out: the first step (warm-up) and the last step (no next step marks the end).");
   EXPECT_EQ(counted.steps, 10);
   EXPECT_EQ(module_tree(trace, counted)[0].all.forward_ns, 10 * 400);
   EXPECT_EQ(module_tree(trace, counted)[0].all.kernels, 10u);

@@ -10,7 +10,9 @@
 #include "app/charts/split_pane.h"
 #include "app/pages/live/live_page.h"
 #include "app/widgets/glossary.h"
+#include "app/widgets/theme.h"
 #include "app/workspace/shipped_runs.h"
+#include "profiling/analysis/step_breakdown.h"
 #include "tests/app/support/window_home.h"
 #include "tests/app/support/window_tests.h"
 
@@ -50,6 +52,8 @@ void GlossaryTest::labelsFindTheirWord() {
   QCOMPARE(name("theoretical occupancy"), QString("Theoretical occupancy"));
   QCOMPARE(name("GPU busy"), QString("GPU busy"));
   QCOMPARE(name("fc1"), QString());
+  for (const prof::Meaning meaning : prof::kPartOrder)  // the split of a step underlines all its rows, or the reader wonders why
+    QVERIFY2(word_of(meaning_name(meaning)), qPrintable(meaning_name(meaning)));
 }
 
 namespace {

@@ -165,12 +165,9 @@ void SplitPane::refresh() {
   const QString note = which.empty() ? unit : tr("%1 · median of %2").arg(unit, steps);
   const StepSplit* const only = runs_.size() == 1 ? &runs_[0]->split : nullptr;
   const QString of_rank = only && only->rank >= 0 ? tr(" · rank %1").arg(only->rank) : QString();
-  setTitle(tr("Step time split"), only ? note + only->left_out + of_rank : note,
+  setTitle(tr("Step time split"), only ? note + of_rank : note,
            only && only->short_launches ? tr("%1 in short launches").arg(note) : note);
-  QStringList said, left_out;
-  for (const auto& run : runs_)
-    if (const QString& why = run->split.why_left_out; !why.isEmpty() && !left_out.contains(why)) left_out << why;
-  setNoteTip(left_out.join('\n'));
+  QStringList said;
   for (const auto& run : runs_)
     said << tr("%1 of %2 %3").arg(step_time_name(), run_letter(run->slot), step_time_text(run->stepUs()));
   for (const SplitRow& row : table_.rows) said << row.name + " " + fixed_text(row.us.front(), 1) + " " + unit;
@@ -378,7 +375,12 @@ void SplitPane::paintSum(QPainter& painter, double left, double top, double pitc
   paintNumbers(painter, table_.wall, 1, left, top + 3, pitch);
 }
 
+// Beside the title: which steps do not count.
 QString SplitPane::wordAt(QPointF at) const {
+  QStringList left_out;
+  for (const auto& run : runs_)
+    if (run && at.y() < kBarsTop && !run->split.left_out.isEmpty() && !left_out.contains(run->split.left_out)) left_out << run->split.left_out;
+  if (!left_out.isEmpty()) return left_out.join('\n');
   const auto word = std::ranges::find_if(words_, [at](const auto& each) { return each.first.contains(at); });
   return word == words_.end() ? QString() : word->second;
 }

@@ -129,10 +129,6 @@ void Pane::setTitle(const QString& title, const QString& note, const QString& br
   setAccessibleName(title);
 }
 
-void Pane::setNoteTip(const QString& tip) {
-  for (QLabel* label : {title_, static_cast<QLabel*>(note_)}) label->setToolTip(tip);
-}
-
 bool Pane::noteFits() const { return note_->fits(note_->text()); }
 
 void Pane::setTitleButton(QPushButton* button) {

@@ -44,7 +44,6 @@ class Pane : public QWidget {
   // `brief` is shown if the whole note does not fit.
   void setTitle(const QString& title, const QString& note, const QString& brief = {});
   bool noteFits() const;
-  void setNoteTip(const QString& tip);       // of the title and the note
   void setTitleButton(QPushButton* button);  // replaces the title
   QString title() const;
   Legend* legend() const { return legend_; }

@@ -1,5 +1,6 @@
 #include "app/workspace/step_split.h"
 
+#include "profiling/analysis/why_left_out.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
@@ -32,8 +33,7 @@ StepSplit split_of(const prof::StepsOfRun& steps_of_run, const prof::SampleRange
   if (prof::used_gpu(steps_of_run.trace())) split.gpu = prof::gpu_figures(steps_of_run.trace(), sample.row, sample.row_steps);
   split.parts.insert(split.parts.end(), of_host.begin(), of_host.end());
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;
-  split.busy = sample.busy_share(), split.left_out = QString::fromStdString(prof::left_out_text(sample));
-  split.why_left_out = QString::fromStdString(prof::why_left_out(sample));
+  split.busy = sample.busy_share(), split.left_out = QString::fromStdString(prof::why_left_out(sample));
   split.short_launches = sample.longer_launch_us > 0, split.rank = sample.rank;
   return split;
 }

@@ -143,8 +143,6 @@ struct CountedSteps {
   TimeRange all() const { return {stretches.front().begin, stretches.back().end}; }
 };
 CountedSteps counted_steps(const StepSample& sample);
-// "Left out: the first step (warm-up) and the last step (no next step marks the end)."; empty if all steps count.
-std::string why_left_out(const StepSample& sample);
 
 // How many of a run's first steps are warm-up: libraries load, kernels are chosen and compiled. No mean counts them.
 size_t warm_up(const std::vector<int64_t>& lengths);

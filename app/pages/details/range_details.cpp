@@ -188,7 +188,7 @@ QString step_details(const Run& run) {
   const bool fewer = split.gpu.activity.busy > 0 && split.gpu.of != split.which;
   if (fewer) rows += note_html((split.gpu.delay.count > 0 ? QObject::tr("overlap and launch delay: %1") : QObject::tr("overlap: %1")).arg(QString::fromStdString(split.gpu.of)));
   rows += tracing_row(run);
-  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-left:2px; margin-bottom:4px'><span title='%3'>%2</span>%4</div>").arg(theme().quiet.name(), of, (counted + split.left_out).toHtmlEscaped(), split.why_left_out.isEmpty() ? QString() : "<br>" + split.why_left_out.toHtmlEscaped()) + table(rows) +
+  return heading({}, run.title, {}, run.slot) + QString("<div style='color:%1; margin-left:2px; margin-bottom:4px'><span title='%3'>%2</span>%4</div>").arg(theme().quiet.name(), of, counted.toHtmlEscaped(), split.left_out.isEmpty() ? QString() : "<br>" + split.left_out.toHtmlEscaped()) + table(rows) +
          (run.hasChoices() && !run.lab ? choice_rows(run) : QString());
 }
 

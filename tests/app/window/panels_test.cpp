@@ -18,6 +18,7 @@
 #include "app/network/tile_view.h"
 #include "app/widgets/command_palette.h"
 #include "app/pages/details/details_panel.h"
+#include "app/pages/details/range_details.h"
 #include "app/pages/kernels/kernels_panel.h"
 #include "app/pages/memory/memory_map_panel.h"
 #include "app/pages/plan/plan_panel.h"
@@ -81,6 +82,7 @@ class PanelsTest : public QObject {
   void kernelsFoldABlockAndMemoryOpensIt();
   void partsOfAResidentKernelAreTimesOfThePlan();
   void anOpOfTwoKernelsTakesTheTimeOfBoth();
+  void detailsOfARunSayWhichStepsDoNotCount();
   void detailsOfSpanOpBufferAndRange();
   void detailsEscapeNames();
   void detailsShowTheEndOfARunAtOnce();
@@ -367,6 +369,14 @@ void PanelsTest::partsOfAResidentKernelAreTimesOfThePlan() {
   panel.setRun(run.get());
   QCOMPARE(panel.view()->points().size(), size_t{2});  // forward and backward of the first layer
   for (const prof::RooflinePoint& point : panel.view()->points()) QVERIFY(point.flops_per_s > 0 && point.phase != "evaluate");
+}
+
+void PanelsTest::detailsOfARunSayWhichStepsDoNotCount() {
+  Run run;
+  run.split.steps = 38, run.split.wall_us = 4720, run.split.which = "steps 21–58";
+  QVERIFY(!step_details(run).contains("Left out"));
+  run.split.left_out = "Left out: the last step (no next step marks the end).";
+  QVERIFY2(step_details(run).contains("median of steps 21–58") && step_details(run).contains(run.split.left_out), qPrintable(step_details(run)));
 }
 
 void PanelsTest::detailsOfSpanOpBufferAndRange() {

@@ -7,6 +7,7 @@
 #include "profiling/analysis/flame_tree.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/waiting_threads.h"
+#include "profiling/analysis/why_left_out.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/trace/code_places.h"
 

@@ -156,11 +156,11 @@ std::string causes_text(const prof::RunData& run) {
   for (const app::Insight& insight : all.found) {
     if (insight.changes_little && !small) text += std::string("\n") + app::kTooSmall + ":\n";
     small = insight.changes_little;
-    text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + indented(insight.why);
+    text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + indented(app::whole_why(insight));
     std::string change;
     for (const auto& [key, value] : insight.change) change += " --set " + key + "=" + value;
     if (!change.empty()) text += indented("Try:" + change);
-    if (const std::string place = app::line_of(insight, run.trace); !place.empty() && (insight.headline + insight.why).find(place) == std::string::npos)
+    if (const std::string place = app::line_of(insight, run.trace); !place.empty() && (insight.headline + app::whole_why(insight)).find(place) == std::string::npos)
       text += indented("Seen at " + place + ".");
     if (insight.saves_us.known()) text += indented("Predicted by: whatif \"" + insight.edits + "\", " + prof::interval_text(insight.saves_us) + " a step");
     if (const std::string checked = app::checked_text(insight, proved); !checked.empty()) text += indented(checked);

@@ -47,7 +47,7 @@ Found allocator_stalls(const RunFacts& f) {
   const std::string calls = plain(f.allocator_calls_per_step) + " allocator calls";
   return offer(f, {"allocator stalls",
                    f.gpu ? "the GPU waits " + part_text(f, spent) + " for " + calls : calls + " take " + part_text(f, spent),
-                   "Each step allocates and frees every buffer. One block that is planned ahead needs no calls.",
+                   "One block that is planned ahead needs no calls.",
                    {{"exec.allocator", "arena"}},
                    f.step_us - spent,
                    Meaning::Allocation},
@@ -60,7 +60,7 @@ Found needless_sync(const RunFacts& f) {
   return offer(
       f, {"needless waits",
           "the host waits " + part_text(f, spent) + " for the GPU",
-          "No value is read there. If the host waits only where a value is read, the next launches queue up meanwhile.",
+          "No value is read there: without these waits, the next launches queue up meanwhile.",
           {{"exec.sync", "on-read"}},
           f.step_us - spent,
           Meaning::Sync},
@@ -73,8 +73,7 @@ Found launch_bound(const RunFacts& f) {
   if (!f.gpu || f.spec.exec.launch != Launch::Eager || gaps - left < kWorthSaying * f.step_us) return {};
   Insight insight{"launch-bound step",
                   "the GPU waits " + part_text(f, gaps) + " for its next kernel",
-                  "A step has " + plain(f.kernels_per_step) +
-                      " launches, and the GPU is often idle until the next one arrives. A CUDA graph launches all of them at once.",
+                  "A CUDA graph launches all kernels of a step at once.",
                   {{"exec.launch", "graph"}},
                   f.step_us - gaps + left,
                   Meaning::Launch};
@@ -100,7 +99,7 @@ Found unfused_chains(const RunFacts& f) {
   if (gain < kWorthSaying * f.step_us) return {};
   Insight insight{"unfused chains",
                   plain(before) + " ops per step, but " + plain(after) + " are enough",
-                  "Bias, activation, loss and update each read and write memory. Fusion makes one kernel of each, so " + percent(gone, 0) + " of the ops go.",
+                  "Bias, activation, loss and update each read and write memory: fusion makes one kernel of each.",
                   {{"exec.fusion", "pointwise"}},
                   f.step_us - gain,
                   Meaning::Pointwise};
@@ -148,7 +147,7 @@ Found pageable_copies(const RunFacts& f) {
   if (f.spec.exec.loader != Loader::Pageable || spent < kWorthSaying * f.step_us) return {};
   return offer(f, {"pageable copies",
                    part_text(f, spent) + " copy batches from pageable memory",
-                   "The driver copies twice and the host waits. The data set fits on the GPU: keep it there.",
+                   "The driver copies twice and the host waits; the data set fits on the GPU.",
                    {{"exec.loader", "resident"}},
                    f.step_us - spent,
                    Meaning::Copy});
@@ -163,15 +162,13 @@ Found tiny_batch(const RunFacts& f) {
   if (f.kernel_us() > 0.6 * f.step_us || f.classes == 0) return {};
   const std::string bigger = std::to_string(f.spec.train.batch * 4);
   const double longest = f.step_us + 3 * f.kernel_us();  // upper limit: every kernel takes four times as long; few do
-  return offer(f, without_saving("more samples per second, not a shorter step", {"tiny batch",
+  return offer(f, with_how("Raise the learning rate with it, and watch the accuracy.", without_saving("more samples per second, not a shorter step", {"tiny batch",
                    "kernels fill only " + percent(f.kernel_us() / f.step_us, 0) + " of a step of " +
                        std::to_string(f.spec.train.batch) + " rows",
-                   "A step of " + bigger + " rows takes " + time_text(longest) + " at the most, so at least " +
-                       plain(4 * f.step_us / longest) +
-                       " times the samples per second; raise the rate with it and watch the accuracy.",
+                   "A larger batch gives at least " + plain(4 * f.step_us / longest) + " times the samples per second.",
                    {{"train.batch", bigger}},
                    0,
-                   Meaning::Idle}));
+                   Meaning::Idle})));
 }
 
 Found memory_peak(const RunFacts& f) {
@@ -199,17 +196,16 @@ Found low_occupancy(const RunFacts& f) {
     const prof::KernelRow& row = f.kernels[i];
     if (row.meaning == Meaning::Communication) continue;  // its links limit it, and few blocks saturate them
     if (row.share < 0.3 || f.occupancy[i] < 0 || f.occupancy[i] >= 0.25 || f.kernel_us() < 0.5 * f.step_us) continue;
-    return Insight{
+    return with_how("This is often right for products. For other kernels, look at the page Roofline.", Insight{
         "low occupancy",
         row.key + " takes " + share_of_kernels(f, row) + ", at " +
             percent(f.occupancy[i], 0) + " theoretical occupancy",
         std::to_string(row.detail.registers) + " registers per thread and " +
             std::to_string((row.detail.static_shared + row.detail.dynamic_shared) / 1024) +
-            " KiB of shared memory per block leave space for few warps. This is often right for products. For other "
-            "kernels, look at the roofline.",
+            " KiB of shared memory per block leave space for few warps.",
         {},
         0,
-        row.meaning};
+        row.meaning});
   }
   return {};
 }
@@ -242,13 +238,12 @@ Found heaviest_layer(const RunFacts& f) {
   if (row.share < kMost || f.kernel_us() < 0.5 * f.step_us) return {};
   const auto around = blocks.find(row.key);
   const std::string name = (in_layer ? "layer " + row.key : row.key) + (around == blocks.end() ? "" : " of " + around->second);
-  return Insight{in_layer ? "one layer" : "one block",
+  return with_how("Fewer channels there, or a stride or a pool before it, save more than a change of any other layer.", Insight{in_layer ? "one layer" : "one block",
                  name + " takes " + share_of_kernels(f, row),
-                 "Forward and backward phase together. Fewer channels there, or a stride or a pool before it, save more than a change of any "
-                 "other layer. Kernels shows its kernels when it groups by layer.",
+                 "Forward and backward phase together. Kernels shows its kernels when it groups by layer.",
                  {},
                  0,
-                 row.meaning};
+                 row.meaning});
 }
 
 // A kernel that also updates the weights gets less from tensor cores than a product alone.
@@ -267,7 +262,7 @@ Found idle_tensor_cores(const RunFacts& f) {
   return offer(
       f, {"idle tensor cores",
           part_text(f, matrix) + " are fp32 products",
-          "They run without tensor cores. In tf32 the same products take half the time or less; the losses stay close.",
+          "In tf32 they run on tensor cores and take half the time or less; the losses stay close.",
           {{"exec.precision", "tf32"}},
           f.step_us - matrix / 2,
           Meaning::Matrix},
@@ -281,7 +276,8 @@ Found exposed_communication(const RunFacts& f) {
   Insight insight{"exposed communication", part_text(f, spent) + " are communication that no computation hides"};
   insight.look_at = Meaning::Communication;
   if (f.spec.exec.comm == Comm::Overlap) {
-    insight.why = "The transfers begin as early as they can. With a larger batch each GPU computes more for the same transfer.";
+    insight.why = "The transfers begin as early as they can.";
+    insight.how = "With a larger batch each GPU computes more for the same transfer.";
   } else {
     insight.why = "The gradients are averaged when the backward phase has ended. With overlap, those of a layer are averaged while the backward phase of earlier layers runs.";
     insight.change = {{"exec.comm", "overlap"}};
@@ -310,21 +306,20 @@ Found diverging(const RunFacts& f) {
   Insight insight{"diverging loss",
                   f.diverged ? "the loss is no longer a number"
                              : "the loss rose from " + plain(f.first_loss) + " to " + plain(f.last_loss),
-                  "The steps are too large. Use a quarter of the learning rate, or better initial weights.",
+                  "The steps are too large.",
                   {{"train.lr", plain(f.spec.train.lr / 4)}}};
-  insight.spoils_training = true;
+  insight.spoils_training = true, insight.how = "Better initial weights may help, too.";
   return offer(f, without_saving("about the loss, not the time", std::move(insight)));
 }
 
 Found heavy_tracing(const RunFacts& f) {
   if (!prof::tracing_cost_seen(f.tracing_cost) || f.tracing_cost.value < 0.10) return {};
-  return without_saving("about the recording, not the training", {"tracing cost",
+  return with_how("Trust shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above.", without_saving("about the recording, not the training", {"tracing cost",
                  "tracing costs " + prof::tracing_cost_text(f.tracing_cost) + " of a step",
-                 "Untraced, a step takes at most about " + time_text(f.step_us / (1 + f.tracing_cost.value)) +
-                     ". Trust shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above.",
+                 "Untraced, a step takes at most about " + time_text(f.step_us / (1 + f.tracing_cost.value)) + ".",
                  {},
                  0,
-                 Meaning::Other});
+                 Meaning::Other}));
 }
 
 constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights, allocator_stalls,  needless_sync,
@@ -336,6 +331,11 @@ constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights,
 
 Insight without_saving(const char* why, Insight insight) {
   insight.no_saving = why;
+  return insight;
+}
+
+Insight with_how(const char* how, Insight insight) {
+  insight.how = how;
   return insight;
 }
 

@@ -72,8 +72,11 @@ struct Insight {
   double host_waits_us = 0;                                 // what the host waits there in a median step, also while the GPU works
   std::vector<std::pair<std::string, double>> gpu_waits;    // parts of the split that the edits take away; µs of the median step
   double calls_us = 0, calls_work_us = 0;                   // what the calls take the host that the edits take away; work: without waits
+  std::string how = {};                                     // what to change, beside `change`; code stands in backticks
+  std::string more = {};                                    // second figures, by predict_savings(): findings about the same part, what is included
 };
 Insight without_saving(const char* why, Insight insight);  // sets Insight::no_saving
+Insight with_how(const char* how, Insight insight);        // sets Insight::how
 RunFacts facts_for(const Insight& insight, const RunFacts& run);  // what its bars show: the run, the mean step of all ranks, or its share
 
 std::vector<Insight> insights(const RunFacts& facts);  // largest gain first

@@ -9,7 +9,8 @@ std::optional<Insight> late_multiprocessor(const prof::MultiprocessorReport& rep
   const prof::InnerStep& step = report.steps[late.step];
   Insight insight{"late multiprocessor", late_text(late),
                   "The other multiprocessors wait for it. It may have more work than the others, read from farther "
-                  "memory, or share its time with another program. The page Multiprocessors shows each step."};
+                  "memory, or share its time with another program."};
+  insight.how = "Look at each step on the page Multiprocessors.";
   insight.look_at = report.phases[late.part].meaning;
   insight.around = {step.begin, step.end};
   insight.cost_ns = late.cost_us * 1e3 * static_cast<double>(report.steps.size());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -59,6 +60,12 @@ void relate(Insight& insight, const std::vector<prof::Edit>& edits, const prof::
   if (!facts.gpu || edits.size() != 1 || edits[0].kind != prof::EditKind::NoAllocator) return;
   const auto calls = std::ranges::find(result.path, prof::path_cause_name({prof::PathCause::AllocatorCalls}), &prof::PathShare::name);
   if (calls != result.path.end()) insight.calls_us = calls->lasts_us, insight.calls_work_us = calls->work_us;
+}
+
+std::string sentences(std::initializer_list<std::string> all) {
+  std::string text;
+  for (const std::string& one : all) text += (text.empty() || one.empty() ? "" : " ") + one;
+  return text;
 }
 
 double saving_us(const Insight& insight, double step_us) {
@@ -127,11 +134,12 @@ void put_action_first(Insight& insight, double step_us) {
   const std::string action = action_of(insight), found = insight.headline;
   std::string saving = saving_us(insight, step_us) > 0 ? saving_text(insight, step_us) : insight.no_saving;
   if (saving.empty() && !action.empty()) saving = "saving unknown without a replay";
-  if (!action.empty()) insight.why = with_capital(found) + ". " + insight.why;
-  for (const Insight& finding : insight.same_part) insight.why = with_capital(finding.headline) + ". " + insight.why;
+  if (!action.empty()) insight.why = sentences({with_capital(found) + ".", insight.why});
+  for (const Insight& finding : insight.same_part) insight.more = sentences({insight.more, with_capital(finding.headline) + "."});
   for (const Insight& part : insight.includes) {
     const std::string saves = shorter_than_the_wait(part);
-    insight.why += " Part of it: " + part.headline + (saves.empty() ? "" : ", " + saves + " without this wait alone") + ".";
+    insight.more = sentences({insight.more, "Part of it: " + part.headline + (saves.empty() ? "" : ", " + saves + " without this wait alone") + "."});
+    if (const std::string first = action_of(part); !first.empty()) insight.how = sentences({with_capital(first) + ".", insight.how});
   }
   if (!action.empty()) insight.headline = action + ": " + saving;
   else if (!saving.empty()) insight.headline = saving + ": " + found;
@@ -169,6 +177,13 @@ std::string saving_and_split(const Insight& insight, const Now& now) {
   if (more > insight.saves_us.half_width) saves = "more, because what follows begins earlier";
   if (more < -insight.saves_us.half_width) saves = time_text(std::max(0.0, insight.saves_us.value)) + " of that: for the rest it then waits for something else";
   return now.what + ". A step saves " + saves + ".";
+}
+
+// Empty if the run can measure the saving.
+std::string doubt_of(const Insight& insight) {
+  const Interval& step = insight.replayed_us;
+  if (!insight.changes_little || !insight.saves_us.known() || !(step.half_width > 0)) return {};
+  return "This run cannot measure so small a saving: its median step is known to ± " + time_text(step.half_width, step.value) + ".";
 }
 
 std::string number_text(const Interval& us, const StepUnit& unit) {
@@ -223,12 +238,20 @@ std::string saving_text(const Insight& insight, double step_us) {
 }
 
 std::string relation_text(const Insight& insight) {
-  const Now now = now_of(insight);
   if (!insight.saves_us.known()) return {};
-  const Interval& step = insight.replayed_us;
-  const std::string doubt = insight.changes_little && step.half_width > 0 ? "This run cannot measure so small a saving: its median step is known to ± " + time_text(step.half_width, step.value) + "." : "";
-  const std::string saving = saving_and_split(insight, now);
-  return saving + (saving.empty() || doubt.empty() ? "" : " ") + doubt;
+  return sentences({saving_and_split(insight, now_of(insight)), doubt_of(insight)});
+}
+
+AdviceLines advice_lines(const Insight& insight, const ProvedPredictions& proved) {
+  AdviceLines lines{insight.why, insight.how, sentences({insight.more, relation_text(insight)}), sentences({checked_text(insight, proved), doubt_of(insight)})};
+  if (lines.sure.empty()) lines.sure = insight.at_most_us > 0 ? "The saving is a limit. It is not predicted." : "No saving is predicted.";
+  return lines;
+}
+
+std::string whole_why(const Insight& insight) {
+  std::string text = sentences({insight.why, insight.how, insight.more});
+  std::erase(text, '`');
+  return text;
 }
 
 std::string calls_text(const Insight& insight) {
@@ -300,7 +323,7 @@ Table remedy_table(const std::vector<Insight>& remedies, double step_us, bool wi
     else if (one.at_most_us > 0) saving.text = "≤ " + unit.text(one.at_most_us);
     const std::string action = action_of(one);
     Table::Cell what(action);
-    what.tip = one.why;
+    what.tip = whole_why(one);
     table.rows.push_back({{what, saving, action + (one.edits.empty() ? "" : "  (" + one.edits + ")")}});
   }
   return table;

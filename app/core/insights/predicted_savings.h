@@ -23,6 +23,13 @@ std::string saving_text(const Insight& insight, double step_us);
 // How the saving relates to what the step shows: "“launch gaps” takes 95.5 µs in the split. A step saves about that.", "The host waits
 // 2.58 ms there, but the GPU works for most of it: a step saves 0.61 ms." Empty without such figures.
 std::string relation_text(const Insight& insight);
+// Of a card: what was found and why, what to change, how it relates and what else was found there, how sure it is. Without change: the
+// card has its choices.
+struct AdviceLines {
+  std::string why, how, more, sure;
+};
+AdviceLines advice_lines(const Insight& insight, const ProvedPredictions& proved);
+std::string whole_why(const Insight& insight);  // why, how and more in one paragraph without backticks, for text and scripts
 // "Allocator calls take the host 137.7 µs: 56.8 µs are their own work, and for 106.8 µs the GPU waits (“allocator calls” in the split)".
 std::string calls_text(const Insight& insight);
 // "Such predictions of a training were typically 3.2 %, at most 11.7 % off in 10 checks on an NVIDIA H200."; empty without a prediction.

@@ -372,16 +372,14 @@ class Program {
     std::string where;
     const auto* line = largest(workers_ > 0 ? made_ : loading_);  // if workers load, the main thread only waits
     if (line && (workers_ > 0 || line->second.time * 3 > loading_all_))
-      where = "The most expensive line is " + line->first + ". ";
+      where = "The most expensive line is " + line->first + ".";
     else if (const auto* loop = largest(data_); loop && !loop->first.empty())
-      where = "The batches are taken at " + loop->first + ". ";
-    const std::string workers =
-        workers_ == 0   ? "Give the DataLoader workers (num_workers)"
-        : workers_ == 1 ? "One worker is not enough: give the DataLoader more (num_workers)"
-                        : count_text(workers_) + " workers are not enough: give the DataLoader more";
-    Insight found = insight("waits for data", "the step waits for data: " + how_long, where + workers + ", or prepare the data once.",
+      where = "The batches are taken at " + loop->first + ".";
+    Insight found = insight("waits for data", "the step waits for data: " + how_long, where,
                             prof::Meaning::Idle, all, "", "loader ready");
     found.part = prof::PartKind::HostData;
+    const auto loader = [](int64_t workers) { return "`DataLoader(num_workers=" + std::to_string(workers) + ")`"; };
+    found.how = loader(workers_) + " → " + loader(workers_ + 1) + " or more, or prepare the data once.";
     return found;
   }
 
@@ -415,12 +413,11 @@ class Program {
                    most->first.substr(0, cut) + does(most->first.substr(cut + 1)) + ": it waits " +
                        (in_windows ? time_and_share(most->second)
                                    : text(most->second.time, most->second.count) + " each time, " + percent(untraced_share, 0) + " of the time between trace windows"),
-                   copies ? "A copy of pageable memory waits for the GPU, and then the GPU waits for the host. Use pinned memory and "
-                            "non_blocking=True, or copy less often."
-                          : "The host waits until the GPU is done, and then the GPU waits for the host. Keep the value on the GPU, "
-                            "and read it every hundred steps.",
+                   copies ? "A copy of pageable memory waits for the GPU, and then the GPU waits for the host."
+                          : "The host waits until the GPU is done, and then the GPU waits for the host.",
                    prof::Meaning::Sync, most->second, "",
                    "no sync line " + most->first.substr(0, cut));
+    found.how = copies ? "`.to(device)` → `.to(device, non_blocking=True)` from pinned memory, or copy less often." : "Keep the value on the GPU, and read it every hundred steps.";
     if (in_windows) found.host_waits_us = per_step(most->second.time);
     else found.share = 0;  // the bars show the time in trace windows
     return found;
@@ -440,10 +437,9 @@ class Program {
   Found hot_line() const {
     const auto* most = largest(hot_);
     if (!most || !worth_saying(most->second.time)) return {};
-    return without_saving("saving depends on the new code", insight("hot line", most->first + " takes " + share(most->second.time),
-                   "Python itself takes this time: do the work once before the loop, on tensors, or in the loader's "
-                   "workers.",
-                   prof::Meaning::Idle, most->second, "run less Python at " + most->first.substr(0, most->first.find(" in "))));
+    return with_how("Do the work once before the loop, on tensors, or in the loader's workers.",
+                    without_saving("saving depends on the new code", insight("hot line", most->first + " takes " + share(most->second.time), "Python itself takes this time.",
+                                                                             prof::Meaning::Idle, most->second, "run less Python at " + most->first.substr(0, most->first.find(" in ")))));
   }
 
   double per_step(TimeNs time) const {
@@ -458,10 +454,10 @@ class Program {
     Insight found = insight("pageable copies",
                    most->first + " copies " + bytes_text(bytes) + " from pageable memory: " +
                        time_and_share(most->second),
-                   "Use pinned memory (pin_memory=True in the DataLoader) and .to(device, non_blocking=True): the copy "
-                   "then runs beside kernels.",
+                   "A copy from pinned memory can run beside kernels.",
                    prof::Meaning::Copy, most->second, "", "copies pinned");
     found.at_most_us = per_step(most->second.time);
+    found.how = "`DataLoader()` → `DataLoader(pin_memory=True)`, and `.to(device)` → `.to(device, non_blocking=True)`.";
     return found;
   }
 
@@ -471,25 +467,24 @@ class Program {
     const double kernels = static_cast<double>(optimizer_.count) / static_cast<double>(std::max<int64_t>(steps_, 1));
     if (kernels < kMany || part_of_time(optimizer_.time) < kShare)
       return {};
-    return without_saving("saving depends on the new kernels", insight(
+    return with_how("Pass `fused=True`, or `foreach=True`, to the optimizer.", without_saving("saving depends on the new kernels", insight(
         "many kernels of the optimizer",
         "the optimizer launches " + count_text(kernels) + " kernels per step: " + time_text(per_step(optimizer_.time), part_.step_us) +
             ", " + share(optimizer_.time),
-        "A fused optimizer updates all parameters with a few kernels: pass fused=True, or foreach=True, to it.",
-        prof::Meaning::Optimizer, optimizer_, "use a fused optimizer"));
+        "A fused optimizer updates all parameters with a few kernels.",
+        prof::Meaning::Optimizer, optimizer_, "use a fused optimizer")));
   }
 
   Found fp32_products() const {
     if (!worth_saying(fp32_products_.time)) return {};
-    return without_saving("saving depends on the shapes", insight(
+    return with_how("`torch.set_float32_matmul_precision(\"high\")` for tf32, or `torch.autocast` for bf16. Compare the losses.", without_saving("saving depends on the shapes", insight(
         "fp32 products", "matrix products in fp32 take " + share(fp32_products_.time),
-        "They do not use the tensor cores. Allow tf32 with torch.set_float32_matmul_precision(\"high\"), or train with "
-        "torch.autocast in bf16, and compare the losses.",
-        prof::Meaning::Matrix, fp32_products_, "compute products in tf32 or bf16"));
+        "They do not use the tensor cores.",
+        prof::Meaning::Matrix, fp32_products_, "compute products in tf32 or bf16")));
   }
 
-  Insight saves_at_most(TimeNs time, Insight found) const {
-    found.at_most_us = per_step(time);
+  Insight saves_at_most(TimeNs time, const char* how, Insight found) const {
+    found.at_most_us = per_step(time), found.how = how;
     return found;
   }
   bool worth_a_card(TimeNs time) const {
@@ -505,7 +500,7 @@ class Program {
   }
   static std::string most_of_it(const Costs& costs) {
     const auto* most = largest(costs);
-    return most && !most->first.empty() ? "Most of it is " + most->first + ". " : std::string();
+    return most && !most->first.empty() ? "Most of it is " + most->first + "." : std::string();
   }
 
   Found zeroed_gradients() const {
@@ -515,21 +510,20 @@ class Program {
     std::string where;
     if (const prof::OpTag op = all.longest->span.op; !prof::line_of(trace_.ops[op]).empty())
       where = " at " + prof::line_of(trace_.ops[op]);
-    return saves_at_most(all.time, insight("zeroed gradients",
+    return saves_at_most(all.time, "`zero_grad(set_to_none=False)` → `zero_grad(set_to_none=True)`, the default since PyTorch 2.0.", insight("zeroed gradients",
                    "zero_grad fills the gradients with zeros" + where + ", and the backward pass adds to them: " +
                        time_text(per_step(all.time), part_.step_us) + " per step, " + share(all.time),
-                   "Call zero_grad(set_to_none=True), the default since PyTorch 2.0: the backward pass then writes new gradients.",
+                   "Without them, the backward pass writes new gradients.",
                    prof::Meaning::Optimizer, all, "call zero_grad(set_to_none=True)"));
   }
 
   Found transposed_images() const {
     const Cost all = sum_of(transposed_);
     if (!worth_a_card(all.time)) return {};
-    return saves_at_most(all.time, insight("channels last",
+    return saves_at_most(all.time, "`model.to(memory_format=torch.channels_last)`, and the same for the input.", insight("channels last",
                    "convolutions transpose their images to channels-last and back: " + time_text(per_step(all.time), part_.step_us) + " per step, " +
                        share(all.time),
-                   most_of_it(transposed_) + "Keep the images in that layout: model.to(memory_format=torch.channels_last), and the "
-                       "same for the input.",
+                   most_of_it(transposed_),
                    prof::Meaning::Copy, all, "keep images channels-last"));
   }
 
@@ -537,10 +531,10 @@ class Program {
     const Cost all = sum_of(chains_);
     if (compiled_ || !worth_a_card(all.time)) return {};
     const double kernels = static_cast<double>(chained_) / static_cast<double>(steps_);
-    return saves_at_most(all.time, insight("pointwise chains",
+    return saves_at_most(all.time, "`model` → `torch.compile(model)`, which fuses such chains.", insight("pointwise chains",
                    count_text(kernels) + " pointwise kernels per step run in chains: as one kernel for each chain, they would take " +
                        time_text(per_step(all.time), part_.step_us) + " less, " + share(all.time),
-                   most_of_it(chains_) + "torch.compile(model) fuses such chains.",
+                   most_of_it(chains_),
                    prof::Meaning::Pointwise, all, "fuse pointwise chains (torch.compile)"));
   }
 
@@ -581,10 +575,10 @@ class Program {
                    most->first.second + " keeps " +
                        bytes_text(static_cast<double>(kept.bytes) / static_cast<double>(begins_.size())) +
                        " more each step: " + bytes_text(static_cast<double>(kept.bytes)) + " so far",
-                   "The program still holds these tensors, often in a list of losses with their graphs. Keep "
-                   "loss.item() or loss.detach() instead, or delete what is not needed.",
+                   "The program still holds these tensors, often in a list of losses with their graphs.",
                    prof::Meaning::Allocation, {}, {});
     found.spoils_training = true, found.no_saving = "about memory, not time";
+    found.how = "Keep `loss.item()` or `loss.detach()` instead of `loss`, or delete what is not needed.";
     return found;
   }
 

@@ -31,10 +31,11 @@ std::optional<Insight> late_rank(const prof::RankReport& report) {
   const auto row = std::ranges::find(report.ranks, report.straggler.rank, &prof::RankRow::rank);
   const bool known = row != report.ranks.end() && row->computes > 0;
   const std::string faster = "To arrive on time, " + rank + " must compute faster" + (known ? " than its " + time_text(row->computes, late_step_us(report)) + " now" : "");
-  const std::string before = report.straggler.computes > 0 ? faster + ": compare the shapes of its batches, its kernels and its clock with another rank."
+  const std::string before = report.straggler.computes > 0 ? "Compare the shapes of its batches, its kernels and its clock with another rank."
                                                            : "Look at what " + rank + " does before: its host may load data, log or save.";
   Insight late = of_wait(report, report.straggler.cost_us, report.straggler.of_median,
-                      {"late rank", straggler_text(report), before + " The page Ranks shows each step."});
+                      {"late rank", straggler_text(report), report.straggler.computes > 0 ? faster + "." : ""});
+  late.how = before + " The page Ranks shows each step.";
   late.edits = rank + " on time";
   return late;
 }
@@ -43,21 +44,21 @@ std::optional<Insight> exposed_transfers(const prof::RankReport& report) {
   const bool of_median = report.median_step_us > 0;
   const double step = of_median ? report.median_step_us : report.step_us;
   if (!report.any() || !report.computation || report.step_us <= 0 || !(report.longest_exposed_us >= kExposedWorthALook * step)) return std::nullopt;
-  return of_communication(
+  Insight found = of_communication(
       report, report.longest_exposed_us, of_median,
       {"exposed transfers",
        "transfers between ranks that no computation hides take up to " + time_text(report.longest_exposed_us) + " of a " + (of_median ? "median" : "mean") + " step of " + time_text(step),
-       "All ranks are there, and only the transfer goes on. Transfer less often (sum the gradients of several "
-       "batches) or fewer bytes (gradients in bf16), or begin earlier, while the backward phase still runs."});
+       "All ranks are there, and only the transfer goes on."});
+  found.how = "Transfer less often (sum the gradients of several batches) or fewer bytes (gradients in bf16), or begin earlier, while the backward phase still runs.";
+  return found;
 }
 
 std::optional<Insight> waiting_in_turn(const prof::RankReport& report) {
   const auto wait = prof::usual_wait(report);
   if (!wait) return std::nullopt;
-  return of_wait(report, wait->us, wait->of_median,
-                      {"ranks late in turn", usual_wait_text(*wait, report.steps.size()),
-                       "Now one rank comes last, now another. What a host does not do in the same way in each step makes ranks late in turn: "
-                       "loading data, logging, other programs on the same cores. The page Ranks shows each step."});
+  Insight found = of_wait(report, wait->us, wait->of_median, {"ranks late in turn", usual_wait_text(*wait, report.steps.size()), "Now one rank comes last, now another."});
+  found.how = "Look for what a host does not do in the same way in each step: loading data, logging, other programs on the same cores. The page Ranks shows each step.";
+  return found;
 }
 
 }  // namespace

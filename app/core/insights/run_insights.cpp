@@ -130,7 +130,7 @@ std::string line_of(const Insight& insight, const prof::Trace& trace) {
 std::string to_json(const std::vector<Insight>& insights, const prof::Trace& trace) {
   nlohmann::ordered_json json{{"version", kJsonVersion}, {"insights", nlohmann::ordered_json::array()}};
   for (const Insight& insight : insights) {
-    nlohmann::ordered_json one{{"rule", insight.rule}, {"headline", insight.headline}, {"why", insight.why},
+    nlohmann::ordered_json one{{"rule", insight.rule}, {"headline", insight.headline}, {"why", whole_why(insight)},
                                {"meaning", prof::meaning_name(insight.look_at)}};
     if (insight.cost_ns > 0) one["cost_us"] = insight.cost_ns * 1e-3;
     if (insight.rank >= 0) one["rank"] = insight.rank;

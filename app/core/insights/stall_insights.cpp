@@ -97,7 +97,7 @@ Worst worst_of(const prof::Trace& trace, const prof::StallRow& kernel) {
 }  // namespace
 
 std::vector<Insight> stall_insights(const prof::Trace& trace, bool training) {
-  const char* const without_lines = training ? " It is built in: the page Own kernel takes a version of your own." : " Its code has no source lines: compile with -lineinfo to see where.";
+  const char* const without_lines = training ? "It is built in: the page Own kernel takes a version of your own." : "Its code has no source lines: compile with -lineinfo to see where.";
   std::vector<Insight> found;
   if (trace.stalls.empty()) return found;
   const auto known = kernels_in(trace);
@@ -112,7 +112,8 @@ std::vector<Insight> stall_insights(const prof::Trace& trace, bool training) {
     Insight insight{worst.advice->rule,
                     formatted("{} of {}'s samples {}", percent(share, 0), shown_name(trace, kernel.kernel, in_trace), worst.advice->waits) +
                         (worst.place.empty() ? "" : " at " + worst.place),
-                    std::string(worst.advice->advice) + (worst.place.empty() ? without_lines : "")};
+                    worst.place.empty() ? without_lines : ""};
+    insight.how = worst.advice->advice;
     insight.cost_ns = in_trace.ns * share;
     if (in_trace.first) insight.place = in_trace.first, insight.look_at = in_trace.first->span.span_meaning();
     all.emplace_back(worst.samples, std::move(insight));

@@ -207,8 +207,7 @@ std::pair<Meaning, const char*> why_idle(const Judged& j) {
       {Meaning::Allocation, "Most of that time, the host is in allocator calls."},
       {Meaning::Sync, "Most of that time, the host waits for finished work, and only then prepares the next launch."},
       {Meaning::Launch, "Most of that time, the next launch is on its way from the host."},
-      {Meaning::Idle, "Most of that time, the host does work outside CUDA. Look at its own code there, at data "
-                      "loading, or at Python."}};
+      {Meaning::Idle, "Most of that time, the host does work outside CUDA."}};
   return *std::ranges::max_element(causes, {}, [&](const auto& cause) { return j.part(cause.first); });
 }
 
@@ -220,10 +219,8 @@ Found idle_gpu(const Judged& j) {
   const auto [cause, advice] = why_idle(j);
   const std::string who = j.worth_saying(j.data_wait()) ? "beside its waits for data, the GPU does nothing for " : "the GPU does nothing for ";
   Insight found = insight(j, "idle GPU", who + share + " of the " + j.whole() + ": " + j.shown_text(idle) + " of " + j.shown_text(j.wall()),
-                 advice + std::string(prof::has_samples(*j.look.trace)
-                                          ? " The flame graph “While the GPU waited” shows what the host did."
-                                          : ""),
-                 cause, idle, j.gap());
+                 advice, cause, idle, j.gap());
+  found.how = prof::has_samples(*j.look.trace) ? "Look at the flame graph “While the GPU waited”: it shows what the host did." : "Look at what the host does in the longest gap.";
   found.shows_gap = true;
   return found;
 }
@@ -233,14 +230,15 @@ Found tiny_kernels(const Judged& j) {
   const auto tiny = static_cast<double>(j.seen.tiny);
   const bool loader = j.worth_saying(j.data_wait()), reads = !j.look.own_training && j.seen.waits.count > 0;
   const char* edits = "one graph launch";
-  std::string why = "One CUDA graph launches them all at once" + std::string(j.look.own_training ? "" : " (in PyTorch: torch.compile with mode=\"reduce-overhead\")");
+  std::string why = "One CUDA graph launches them all at once", how = j.look.own_training ? "" : "`model` → `torch.compile(model, mode=\"reduce-overhead\")`";
   if (loader) {
-    why = "The host needs as long to launch such a kernel as the GPU to run it. But the step waits for data", edits = "";
+    why = "The host needs as long to launch such a kernel as the GPU to run it. But the step waits for data", how = "Nothing now: first make the data ready in time", edits = "";
   } else if (reads) {
-    why += ", once the host waits nowhere in the step", edits = "no sync; one graph launch";
+    how += ", once the host waits nowhere in the step", edits = "no sync; one graph launch";
   }
   Insight found = insight(j, "tiny kernels", j.count(tiny) + " of " + j.count(static_cast<double>(j.seen.kernels)) + " kernels" + j.of_a_step() + " run for less than 5 µs", why + ".",
                           Meaning::Launch, j.in_judged(static_cast<TimeNs>(j.seen.tiny) * kTiny), {j.seen.commonest_tiny}, edits);
+  if (!how.empty()) found.how = how + ".";
   if (loader) found.no_saving = "fewer launches would change little", found.changes_little = true;
   return found;
 }
@@ -248,12 +246,12 @@ Found tiny_kernels(const Judged& j) {
 Found waits(const Judged& j) {
   const double spent = j.part(Meaning::Sync);
   if (j.seen.waits.count == 0 || !j.worth_saying(spent)) return {};
-  return insight(j, "waits",
+  Insight found = insight(j, "waits",
                  "the host waits " + j.count(static_cast<double>(j.seen.waits.count)) + " times" + (j.look.steps.count > 0 ? " per step" : "") +
                      " while the GPU does nothing: " + j.share(spent),
-                 std::string("Wait only where a result is read: at the end of each wait, the GPU has no work left") +
-                     (j.look.own_training ? "." : ". In PyTorch, .item() and .cpu() also wait."),
-                 Meaning::Sync, spent, {j.seen.waits.longest}, "no sync");
+                 "At the end of each wait, the GPU has no work left.", Meaning::Sync, spent, {j.seen.waits.longest}, "no sync");
+  found.how = std::string("Wait only where a result is read.") + (j.look.own_training ? "" : " In PyTorch, `.item()` and `.cpu()` also wait.");
+  return found;
 }
 
 Found slowest_gap(const Judged& j) {
@@ -262,8 +260,9 @@ Found slowest_gap(const Judged& j) {
   const std::string of = percent(length / all, 0) + " of " + (j.look.steps.count > 0 ? "the steps' time" : "the time");
   Insight found = insight(j, "slowest gap", "the longest gap on the GPU lasts " + time(length) + ", " + (j.gap_is_pause() ? "in a pause between steps" : of),
                  "It ends with " + prof::short_kernel_name(j.look.trace->name(j.seen.gap.next->span.name)) +
-                     ". Often the cause is a first call, the reading of a file, or an evaluation.",
+                     ".",
                  Meaning::Idle, j.in_judged(j.seen.gap.length), j.gap());
+  found.how = "Look at the gap in the timeline. Often the cause is a first call, the reading of a file, or an evaluation.";
   found.of_median = false;
   return found;
 }
@@ -271,21 +270,20 @@ Found slowest_gap(const Judged& j) {
 Found bare_copies(const Judged& j) {
   const auto bare = static_cast<double>(j.activity.copies - j.activity.overlap);
   if (j.seen.copies.count == 0 || !j.worth_saying(bare)) return {};
-  return insight(j, "unoverlapped copies", "copies take " + j.share(bare) + ", with no kernel beside them",
+  return with_how("From pinned memory and on a stream of their own they run while kernels do.", insight(j, "unoverlapped copies", "copies take " + j.share(bare) + ", with no kernel beside them",
                  count_text(static_cast<double>(j.seen.copies.count)) + " copies move " +
-                     bytes_text(static_cast<double>(j.seen.copied_bytes)) + (j.look.steps.count > 0 ? " in all steps" : "") +
-                     ". From pinned memory and on a stream of their own they run while kernels do.",
-                 Meaning::Copy, bare, {j.seen.copies.longest}, "copies overlapped");
+                     bytes_text(static_cast<double>(j.seen.copied_bytes)) + (j.look.steps.count > 0 ? " in all steps" : "") + ".",
+                 Meaning::Copy, bare, {j.seen.copies.longest}, "copies overlapped"));
 }
 
 Found allocator_traffic(const Judged& j) {
   const double spent = j.in_judged(j.seen.allocations.time);
   if (j.seen.allocations.count == 0 || !j.worth_saying(spent)) return {};
-  return insight(j, "allocator traffic",
+  return with_how("Allocate buffers once and reuse them, or use a pool.", insight(j, "allocator traffic",
                  j.count(static_cast<double>(j.seen.allocations.count)) + " allocator calls" + j.of_a_step() + " take the host " +
                      j.share(spent),
-                 "Freeing memory often waits for the whole GPU: allocate buffers once and reuse them, or use a pool.",
-                 Meaning::Allocation, spent, {j.seen.allocations.longest}, "no allocator calls");
+                 "Freeing memory often waits for the whole GPU.",
+                 Meaning::Allocation, spent, {j.seen.allocations.longest}, "no allocator calls"));
 }
 
 constexpr Found (*kTraceRules[])(const Judged&) = {idle_gpu,    tiny_kernels, waits,

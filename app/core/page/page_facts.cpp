@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "app/core/comparison/comparison_text.h"
+#include "app/core/insights/predicted_savings.h"
 #include "app/core/insights/run_insights.h"
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/loss_figure.h"
@@ -48,7 +49,7 @@ Json insights_of(const PageRun& run) {
   auto list = Json::array();
   const prof::TimeNs begin = run.data.trace.first_time();
   for (const Insight& insight : run_insights(run.data).found) {
-    list.push_back({{"headline", insight.headline}, {"why", insight.why}, {"meaning", static_cast<int>(insight.look_at)}});
+    list.push_back({{"headline", insight.headline}, {"why", whole_why(insight)}, {"meaning", static_cast<int>(insight.look_at)}});
     if (insight.place) list.back()["at"] = {insight.place->span.start - begin, insight.place->span.end() - begin};
   }
   return list;

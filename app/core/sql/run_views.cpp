@@ -5,6 +5,7 @@
 #include <map>
 
 #include "app/core/comparison/compared_run.h"
+#include "app/core/insights/predicted_savings.h"
 #include "app/core/insights/run_insights.h"
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/spec_line.h"
@@ -302,7 +303,7 @@ void list_choices(const SqlRun& run, const AddRow& add) {
 
 void list_insights(const SqlRun& run, const AddRow& add) {
   for (const Insight& insight : run_insights(run.data).found)
-    add({insight.headline, insight.why, SqlCell(meaning_of(insight.look_at)), insight.place ? whole(insight.place->span.start) : SqlCell(),
+    add({insight.headline, whole_why(insight), SqlCell(meaning_of(insight.look_at)), insight.place ? whole(insight.place->span.start) : SqlCell(),
          insight.place ? whole(insight.place->span.duration) : SqlCell()});
 }
 

@@ -1,5 +1,6 @@
 #include "app/pages/insights/insight_card.h"
 
+#include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/core/insights/predicted_savings.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/text/qt_text.h"
@@ -20,7 +20,7 @@ namespace {
 
 using prof::Meaning;
 
-constexpr int kRowHeight = 26, kNameWidth = 80, kValueWidth = 136;
+constexpr int kRowHeight = 26, kNameWidth = 80, kValueWidth = 136, kLineNameWidth = 56;
 constexpr float kAside = 0.28F;  // opacity of the parts that the insight is not about
 
 QLabel* text_label(const QString& text, const QFont& font, QWidget* parent) {
@@ -38,6 +38,15 @@ QString with_breaks(const QString& text) {
   for (QString& word : words)
     if (word.size() > kLong) word.replace('_', QStringLiteral("_\u200b"));
   return words.join(' ');
+}
+
+QString code_html(const QString& code) { return QStringLiteral("<span style=\"font-family:'%1'\">%2</span>").arg(mono_font(12).family(), code.toHtmlEscaped()); }
+
+// What stands in backticks is code.
+QString with_code(const QString& text) {
+  QStringList parts = text.split('`');
+  for (qsizetype i = 0; i < parts.size(); ++i) parts[i] = i % 2 == 1 ? code_html(parts[i]) : parts[i].toHtmlEscaped();
+  return parts.join(QString());
 }
 
 // The parts of the run's step in the order of prof::parts_of(); empty if the insight is about the mean step of all ranks, or of another rank.
@@ -201,7 +210,7 @@ QString EvidenceBars::caption() const {
   return tr("%1: %2, %3 of %4").arg(nameOfPart(), timeText(meant_us_), shareText(), of);
 }
 
-InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, const QString& checked, bool first, QWidget* parent)
+InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const AdviceLines& lines, bool first, QWidget* parent)
     : QFrame(parent), facts_(facts_for(insight, facts)), split_(split_of(insight, facts)), insight_(insight) {
   facts_.plan = nullptr;  // the plan belongs to the run, which may be deleted before the card
   style_ground(*this, "panel");
@@ -212,16 +221,7 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   auto* words = new QVBoxLayout;
   words->setSpacing(5);
   words->addWidget(text_label(with_capital(with_units(QString::fromStdString(insight.headline))), ui_font(14, 600), this));
-  const QString reason = QString::fromStdString(insight.why) + (relation.isEmpty() ? QString() : ' ' + relation);
-  QLabel* why = text_label(with_breaks(with_units(reason)), ui_font(12.5), this);
-  why->setForegroundRole(QPalette::PlaceholderText);
-  words->addWidget(why);
-  if (!checked.isEmpty()) {
-    QLabel* off = text_label(checked, ui_font(11), this);
-    off->setForegroundRole(QPalette::PlaceholderText);
-    words->addWidget(off);
-  }
-  if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));
+  words->addLayout(buildLines(lines));
   result_ = text_label({}, ui_font(12.5, 600), this);
   words->addWidget(result_);
   auto* buttons = new QHBoxLayout;
@@ -248,6 +248,27 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const QS
   setTried(nullptr);
 }
 
+QGridLayout* InsightCard::buildLines(const AdviceLines& lines) {
+  auto* grid = new QGridLayout;
+  grid->setHorizontalSpacing(12), grid->setVerticalSpacing(4);
+  grid->setColumnMinimumWidth(0, kLineNameWidth), grid->setColumnStretch(1, 1);
+  const auto add = [&](const QString& name, const QString& words, bool quiet) {
+    if (words.isEmpty()) return;
+    QLabel* title = text_label(name, ui_font(12), this);
+    title->setForegroundRole(QPalette::PlaceholderText);
+    QLabel* line = text_label(words, ui_font(12.5), this);
+    line->setToolTip(with_units(QString::fromStdString(lines.more)));
+    if (quiet) line->setForegroundRole(QPalette::PlaceholderText);
+    grid->addWidget(title, grid->rowCount(), 0, Qt::AlignTop), grid->addWidget(line, grid->rowCount() - 1, 1);
+  };
+  QStringList change{changeText(), with_code(with_units(QString::fromStdString(lines.how)))};
+  change.removeAll(QString());
+  add(tr("why"), with_breaks(with_units(QString::fromStdString(lines.why))), false);
+  add(tr("do"), change.join(QStringLiteral("<br>")), false);
+  add(tr("how sure"), with_units(QString::fromStdString(lines.sure)), true);
+  return grid;
+}
+
 void InsightCard::addShow(const Insight& shown, const QString& words, QHBoxLayout* buttons) {
   auto* button = new QPushButton(shown.shows_gap ? tr("Show the longest gap") : words, this);
   button->setAccessibleName(tr("Show in the timeline: %1").arg(QString::fromStdString(shown.rule)));
@@ -259,11 +280,10 @@ void InsightCard::addShow(const Insight& shown, const QString& words, QHBoxLayou
 QString InsightCard::changeText() const {
   QStringList parts;
   for (const auto& [key, value] : insight_.change)
-    parts << QString("%1 %2 → <b>%3</b>")
+    parts << QString("%1 %2 → %3")
                  .arg(QString::fromUtf8(field(key).label.data(), static_cast<int>(field(key).label.size())),
-                      QString::fromStdString(field_text(facts_.spec, key)).toHtmlEscaped(),
-                      QString::fromStdString(value).toHtmlEscaped());
-  return parts.join(" &nbsp;·&nbsp; ");
+                      code_html(QString::fromStdString(field_text(facts_.spec, key))), code_html(QString::fromStdString(value)));
+  return parts.join(QStringLiteral("<br>"));
 }
 
 void InsightCard::setTried(const Tried* tried) {

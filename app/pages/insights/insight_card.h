@@ -3,8 +3,9 @@
 #include <QFrame>
 #include <functional>
 
-#include "app/core/insights/insight_rules.h"
+#include "app/core/insights/predicted_savings.h"
 
+class QGridLayout;
 class QHBoxLayout;
 class QLabel;
 class QPushButton;
@@ -69,9 +70,7 @@ class EvidenceBars : public QWidget {
 class InsightCard : public QFrame {
   Q_OBJECT
  public:
-  // `relation`: how the saving relates to what the step shows. `checked`: how far such predictions were off.
-  // Both are empty without a prediction.
-  InsightCard(const RunFacts& facts, const Insight& insight, const QString& relation, const QString& checked, bool first, QWidget* parent = nullptr);
+  InsightCard(const RunFacts& facts, const Insight& insight, const AdviceLines& lines, bool first, QWidget* parent = nullptr);
   void setTried(const Tried* tried);    // nullptr if not tried yet
   void setBlocked(const QString& why, bool shown);  // why the change cannot be tried now; empty if it can. Not shown: the tip of the button only
   void setShowable(const std::function<bool(const Insight&)>& can);  // whether the timeline has it
@@ -86,6 +85,7 @@ class InsightCard : public QFrame {
 
  private:
   void addShow(const Insight& shown, const QString& words, QHBoxLayout* buttons);
+  QGridLayout* buildLines(const AdviceLines& lines);
   QString changeText() const;
   RunFacts facts_;
   std::vector<EvidenceBars::Part> split_;

@@ -108,12 +108,12 @@ void InsightsTab::refresh() {
 }
 
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
-  std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()}, relations, checked;
+  std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()};
+  std::vector<AdviceLines> lines;
   const ProvedPredictions proved = proved_predictions(run_ && run_->hasChoices() ? CheckedPrograms::Trainings : CheckedPrograms::Programs);
   for (const Insight& insight : found) {
-    relations.push_back(relation_text(insight));
-    checked.push_back(checked_text(insight, proved));
-    now.push_back(insight.headline + insight.why + relations.back() + checked.back());
+    lines.push_back(advice_lines(insight, proved));
+    now.push_back(insight.headline + lines.back().why + lines.back().how + lines.back().more + lines.back().sure);
   }
   empty_->setVisible(found.empty());
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
@@ -126,7 +126,7 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   cards_.clear();
   small_->setVisible(std::ranges::any_of(found, &Insight::changes_little));
   for (size_t i = 0; i < found.size(); ++i) {
-    auto* card = new InsightCard(facts, found[i], text(relations[i]), text(checked[i]), i == 0, this);
+    auto* card = new InsightCard(facts, found[i], lines[i], i == 0, this);
     connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
     connect(card, &InsightCard::showClicked, this, [this](const Insight& shown) { emit showWanted(run_, shown); });
     card->setShowable([this](const Insight& shown) { return evidence_of(*run_, shown).has_value(); });

@@ -23,6 +23,7 @@
 #include "app/window/top_bar.h"
 #include "app/workspace/job.h"
 #include "app/workspace/lessons.h"
+#include "app/core/insights/predicted_savings.h"
 #include "app/core/insights/run_insights.h"
 #include "app/core/runs/newest_trace.h"
 #include "app/workspace/shipped_runs.h"
@@ -139,7 +140,7 @@ void ShippedRunsTest::theWindowAndTheCommandLineGiveTheSameInsights() {
     const RunInsights all = run_insights(newest_data(path.toStdString()));
     for (const Insight& insight : all.found) {
       said << QString::fromStdString(insight.headline);
-      const bool torch = tab->run()->hasChoices() && QString::fromStdString(insight.why).contains("torch");
+      const bool torch = tab->run()->hasChoices() && QString::fromStdString(whole_why(insight)).contains("torch");
       QVERIFY2(!torch, qPrintable(path + ": " + said.back() + " is advice for PyTorch"));
     }
     QVERIFY2(shown == said, qPrintable(path + "\nwindow:\n" + shown.join('\n') + "\ncommand line:\n" + said.join('\n')));
@@ -179,7 +180,7 @@ void ShippedRunsTest::eachProgramShowsItsFault() {
     const auto& [fault, page] = faults.at(QFileInfo(program.path).baseName());
     QString said;
     for (const Insight& insight : run_insights(newest_data(program.path.toStdString())).found)
-      said += QString::fromStdString(insight.headline + " " + insight.why + "\n");
+      said += QString::fromStdString(insight.headline + " " + whole_why(insight) + "\n");
     QVERIFY2(said.contains(fault), qPrintable(said));
     for (QAction* menu : window->menuBar()->actions())
       for (QAction* entry : menu->menu()->actions())

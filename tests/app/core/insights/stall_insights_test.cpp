@@ -38,7 +38,7 @@ TEST(StallInsights, NameTheOpTheReasonTheLineAndTheShare) {
   const std::vector<Insight> found = stall_insights(made.trace, false);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].headline, "72 % of fc1's samples wait for global memory at my.cu:14");
-  EXPECT_THAT(found[0].why, HasSubstr("four values at once"));
+  EXPECT_THAT(found[0].how, HasSubstr("four values at once"));
   EXPECT_NEAR(found[0].cost_ns, 0.72 * 4000, 1);
   ASSERT_TRUE(found[0].place);
   EXPECT_EQ(found[0].look_at, prof::Meaning::Pointwise);
@@ -61,7 +61,7 @@ TEST(StallInsights, EachReasonHasItsAdvice) {
     EXPECT_EQ(found[0].rule, rule.rule);
     EXPECT_THAT(found[0].headline, HasSubstr("50 % of k's samples"));
     EXPECT_THAT(found[0].headline, HasSubstr("my.cu:3"));
-    EXPECT_THAT(found[0].why, HasSubstr(rule.advice));
+    EXPECT_THAT(found[0].how, HasSubstr(rule.advice));
   }
 }
 

@@ -94,7 +94,7 @@ TEST(TraceInsights, FindingsAboutOnePartOfTheSplitAreOneCard) {
   ASSERT_EQ(tiny->same_part.size(), 1u);
   EXPECT_EQ(tiny->same_part[0].rule, "idle GPU");
   EXPECT_TRUE(tiny->same_part[0].place && tiny->same_part[0].shows_gap);
-  EXPECT_THAT(tiny->why, testing::StartsWith("The GPU does nothing for 90 % of the median step"));
+  EXPECT_THAT(tiny->more, testing::StartsWith("The GPU does nothing for 90 % of the median step"));
 }
 
 // No graph can be captured while the host waits: the wait is no small advice of its own, but a part of the graph's.
@@ -105,7 +105,8 @@ TEST(TraceInsights, AWaitThatLargerAdviceRemovesBelongsToIt) {
   ASSERT_TRUE(tiny);
   ASSERT_EQ(tiny->includes.size(), 1u);
   EXPECT_TRUE(tiny->includes[0].rule == "wait at this line" && tiny->includes[0].changes_little && tiny->includes[0].place);
-  EXPECT_THAT(tiny->why, testing::HasSubstr("Part of it: cnn.py:42 in "));
+  EXPECT_THAT(tiny->more, testing::HasSubstr("Part of it: cnn.py:42 in "));
+  EXPECT_THAT(tiny->how, testing::StartsWith("Remove the wait at cnn.py:42. `model` → `torch.compile(model, mode="));
   EXPECT_THAT(to_json(all.found, Trace{}), testing::HasSubstr("\"includes\""));
   // Another advice of the ranks does not remove this wait.
   const RunInsights ranks = run_insights(prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun"}));

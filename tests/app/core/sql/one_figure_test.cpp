@@ -184,7 +184,10 @@ TEST_P(OneFigure, WhatWouldHelpMostIsTheAdvice) {
     EXPECT_FALSE(unknown && !saving.empty() && !insight.changes_little) << "a card without a saving stands before " << insight.headline;
     size_t sentences = 1;
     for (size_t at = insight.why.find(". "); at != std::string::npos; at = insight.why.find(". ", at + 1)) ++sentences;
-    EXPECT_LE(sentences, 3u + insight.includes.size()) << insight.why;
+    EXPECT_LE(sentences, 2u) << insight.why;
+    const AdviceLines lines = advice_lines(insight, ProvedPredictions({}, {}));
+    EXPECT_FALSE(lines.sure.empty() || (lines.how.empty() && insight.change.empty())) << insight.headline << " does not say what to do, or how sure it is";
+    EXPECT_TRUE(std::ranges::count(lines.how, '`') % 2 == 0 && whole_why(insight).find('`') == std::string::npos) << whole_why(insight);
     for (const Insight& other : all.found)
       EXPECT_FALSE(&other != &insight && other.look_at == insight.look_at && other.part == insight.part && insight.of_median && action_of(insight).empty() && !action_of(other).empty())
           << insight.headline << " is a finding about the same part of the split as " << other.headline;

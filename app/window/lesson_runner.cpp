@@ -66,8 +66,7 @@ void LessonRunner::ask() {
     answers.push_back({training_->answers[i], [this, i] {
                          expected_ = i;
                          ask();
-                       },
-                       false});
+                       }});
   notice_->conclude(tr("What do you expect? %1").arg(training_->question), std::move(answers));
 }
 

@@ -8,7 +8,6 @@
 #include <QPushButton>
 
 #include "app/widgets/icon_label.h"
-#include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
 
 namespace ws::app {
@@ -63,7 +62,6 @@ void NoticeBar::show(const QString& sentence, std::vector<NoticeAction> actions,
   for (NoticeAction& action : actions) {
     auto* button = new QPushButton(action.text, this);
     button->setProperty("small", true);
-    make_primary(*button, actions_.empty() && action.first);
     connect(button, &QPushButton::clicked, this, std::move(action.run));
     row_->insertWidget(row_->count() - 1, button);
     button->ensurePolished();  // its height decides whether one line is enough

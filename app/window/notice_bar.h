@@ -14,7 +14,6 @@ namespace ws::app {
 struct NoticeAction {
   QString text;
   std::function<void()> run;
-  bool first = true;  // the first action is the one to take, unless none is
 };
 
 class NoticeBar : public QWidget {

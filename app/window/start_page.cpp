@@ -12,7 +12,6 @@
 
 #include "app/widgets/glossary.h"
 #include "app/widgets/icon_label.h"
-#include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 
@@ -57,8 +56,7 @@ StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* par
   length->setForegroundRole(QPalette::PlaceholderText);
   const QString icon = shipped.isEmpty() ? "play" : "folder";
   button_ = new QPushButton(shipped.isEmpty() ? tr("Train") : tr("Open"), this);
-  make_primary(*button_, primary);
-  button_->setIcon(icon_of_primary(*button_, icon));
+  button_->setIcon(theme_icon(icon));
   button_->setAccessibleName(tr("%1: %2").arg(button_->text(), lesson.title));
   button_->setMinimumWidth(70);
   row->addWidget(length, 1);

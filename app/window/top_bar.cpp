@@ -192,7 +192,7 @@ void TopBar::build() {
   row->setContentsMargins(8, 0, 8, 1);
   row->setSpacing(6);
   train_ = new QPushButton(tr("Train"), this);
-  blue_ = new OnePrimary(train_, [this] { showTrainIcon(); });
+  make_primary(*train_);
   train_->setFixedWidth(92);
   stop_ = new QPushButton(tr("Stop"), this);
   step_ = new QPushButton(tr("Step"), this);
@@ -415,12 +415,11 @@ prof::TraceLevel TopBar::traceLevel() const {
   return choice == kTraceWindow ? prof::TraceLevel::Graph : static_cast<prof::TraceLevel>(choice);
 }
 
-void TopBar::showTrainIcon() { train_->setIcon(icon_of_primary(*train_, train_icon_)); }
+void TopBar::showTrainIcon() { train_->setIcon(theme_icon(train_icon_, Qt::white)); }
 
 void TopBar::showButtons(const Run* run, bool busy, bool paused) {
   program_ = !busy && run && !run->command.isEmpty();
   foreign_ = !busy && run && !run->hasChoices();
-  blue_->allow(!foreign_);
   const QString name = program_ ? tr("Record") : !busy ? tr("Train") : paused ? tr("Resume") : tr("Pause");
   train_->setText(name);
   train_->setEnabled(!program_ || !run->recording);

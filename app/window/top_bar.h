@@ -17,7 +17,6 @@ class QToolButton;
 
 namespace ws::app {
 
-class OnePrimary;
 
 // Badge, epoch and step of the current run over a bar. Its menu makes another shown run current.
 class ProgressCell : public QPushButton {
@@ -114,7 +113,6 @@ class TopBar : public QWidget {
   QWidget* separator();
 
   Choices* choices_;
-  OnePrimary* blue_;
   QPushButton *train_, *stop_, *step_, *speed_, *follow_, *find_;
   QAction* slow_ = nullptr;
   QToolButton* theme_;

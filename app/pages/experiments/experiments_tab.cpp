@@ -23,7 +23,6 @@
 #include "app/widgets/chart_file.h"
 #include "app/widgets/labels.h"
 #include "app/widgets/pane.h"
-#include "app/widgets/primary_button.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/training_session.h"
@@ -130,7 +129,6 @@ QWidget* ExperimentsTab::buildFooter() {
   repeats_->setAccessibleName(tr("Repeats"));
   export_ = new QPushButton(tr("Export"), footer);
   run_ = new QPushButton(tr("Run"), footer);
-  make_primary(*run_);
   run_->setMinimumWidth(106);  // fits its longest text
   row->addWidget(new QLabel(tr("Repeats"), footer));
   row->addWidget(repeats_);

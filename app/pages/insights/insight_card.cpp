@@ -210,7 +210,7 @@ QString EvidenceBars::caption() const {
   return tr("%1: %2, %3 of %4").arg(nameOfPart(), timeText(meant_us_), shareText(), of);
 }
 
-InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const AdviceLines& lines, bool first, QWidget* parent)
+InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const AdviceLines& lines, QWidget* parent)
     : QFrame(parent), facts_(facts_for(insight, facts)), split_(split_of(insight, facts)), insight_(insight) {
   facts_.plan = nullptr;  // the plan belongs to the run, which may be deleted before the card
   style_ground(*this, "panel");
@@ -227,7 +227,6 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const Ad
   auto* buttons = new QHBoxLayout;
   apply_ = new QPushButton(tr("Apply and train again"), this);
   apply_->setAccessibleName(tr("Apply and train again: %1").arg(QString::fromStdString(insight.rule)));
-  apply_->setProperty("primary", first);
   apply_->setVisible(!insight.change.empty());
   buttons->addWidget(apply_);
   addShow(insight, tr("Show in timeline"), buttons);

@@ -70,7 +70,7 @@ class EvidenceBars : public QWidget {
 class InsightCard : public QFrame {
   Q_OBJECT
  public:
-  InsightCard(const RunFacts& facts, const Insight& insight, const AdviceLines& lines, bool first, QWidget* parent = nullptr);
+  InsightCard(const RunFacts& facts, const Insight& insight, const AdviceLines& lines, QWidget* parent = nullptr);
   void setTried(const Tried* tried);    // nullptr if not tried yet
   void setBlocked(const QString& why, bool shown);  // why the change cannot be tried now; empty if it can. Not shown: the tip of the button only
   void setShowable(const std::function<bool(const Insight&)>& can);  // whether the timeline has it

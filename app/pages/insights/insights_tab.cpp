@@ -126,7 +126,7 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   cards_.clear();
   small_->setVisible(std::ranges::any_of(found, &Insight::changes_little));
   for (size_t i = 0; i < found.size(); ++i) {
-    auto* card = new InsightCard(facts, found[i], lines[i], i == 0, this);
+    auto* card = new InsightCard(facts, found[i], lines[i], this);
     connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
     connect(card, &InsightCard::showClicked, this, [this](const Insight& shown) { emit showWanted(run_, shown); });
     card->setShowable([this](const Insight& shown) { return evidence_of(*run_, shown).has_value(); });

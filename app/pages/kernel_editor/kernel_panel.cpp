@@ -26,7 +26,6 @@
 #include "app/widgets/instruction_view.h"
 #include "app/widgets/labels.h"
 #include "app/widgets/pane.h"
-#include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/workspace.h"
 #include "engine/devices/devices.h"
@@ -111,7 +110,6 @@ QWidget* KernelPanel::makeEditor() {
   exercises_->setMinimumContentsLength(16);  // its names are read when the page is shown first
   check_ = new QPushButton(cuda_ ? tr("Build and check") : tr("Build"), pane);
   check_->setToolTip(tr("Compares the kernel with the op on many shapes, in a process of its own (Ctrl+Enter)."));
-  make_primary(*check_);
   for (QWidget* option : std::initializer_list<QWidget*>{exercises_, files_, computes_, check_}) pane->addOption(option);
   auto* body = new QWidget(pane);
   auto* column = new QVBoxLayout(body);

@@ -13,7 +13,6 @@
 #include "app/core/lab/shipped_labs.h"
 #include "app/pages/lab/lab_export.h"
 #include "app/widgets/labels.h"
-#include "app/widgets/primary_button.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/remote_machine.h"
@@ -91,7 +90,6 @@ QWidget* LabTab::buildFooter() {
   state_ = label(footer, ui_font(11), {.plain = true});  // other machines print here
   state_->setMinimumHeight(44);
   run_ = new QPushButton(tr("Measure"), footer);
-  make_primary(*run_);
   export_ = new QPushButton(tr("Export"), footer);
   export_->setEnabled(false);
   row->addWidget(state_, 1);

@@ -20,7 +20,6 @@
 #include "app/widgets/empty_words.h"
 #include "app/widgets/paged_pane.h"
 #include "app/widgets/pane.h"
-#include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
 
 namespace ws::app {
@@ -96,7 +95,6 @@ QWidget* QueryPanel::buildQuery() {
   ask_ = new QPushButton(tr("Run query"), body), stop_ = new QPushButton(tr("Stop"), body);
   ask_->setToolTip(tr("Answer the query (Ctrl+Enter)"));
   stop_->setToolTip(tr("Stop the query"));
-  make_primary(*ask_);
   auto* line = new QHBoxLayout;
   line->addWidget(ask_), line->addWidget(stop_), line->addWidget(verdict_, 1);
   auto* column = new QVBoxLayout(body);

@@ -209,7 +209,7 @@ void InsightsTest::namesKeepTheirLetters() {
                                         {"the step waits for data", "The step waits for data"}}) {
     Insight insight;
     insight.rule = "hot line", insight.headline = headline;
-    const InsightCard card(RunFacts{}, insight, {}, true);
+    const InsightCard card(RunFacts{}, insight, {});
     QCOMPARE(card.findChildren<QLabel*>().front()->text(), QString(shown).replace(" %", QStringLiteral("\u00a0%")));
   }
 }

@@ -148,6 +148,8 @@ void LabForm::watchEdits(QWidget& fields) {
 
 bool LabForm::recordsPoints() const { return record_->isChecked(); }
 
+bool LabForm::ownChoices() const { return presets_->currentData().toString().isEmpty(); }
+
 std::optional<ShippedLab> LabForm::shipped() const {
   if (!operations_->currentItem()) return std::nullopt;
   const std::string preset = presets_->currentData().toString().toStdString();

@@ -28,6 +28,7 @@ class LabForm : public QWidget {
   void setSpec(const lab::LabSpec& spec);
   std::vector<int64_t> sizes() const;  // throws Failure for a wrong size
   bool recordsPoints() const;
+  bool ownChoices() const;  // no shipped sweep is chosen
   std::optional<ShippedLab> shipped() const;  // the chosen preset, else the first of the chosen operation
   void setGpu(bool there, const QString& why_not);  // of the other machine that measures
   void setThisMachine();                            // this machine measures again

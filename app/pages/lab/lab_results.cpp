@@ -259,7 +259,9 @@ void LabResults::refresh() {
     const QString whose = shown_[0].shipped.isEmpty() ? QString() : tr("shipped result, %1 · ").arg(lab_machine(shown_[0].result));
     const auto [least, most] = sizes_of(shown_[0].result);
     const QString range = whose.isEmpty() || most == 0 ? QString() : tr("N %1 to %2 · ").arg(count_text(least), count_text(most));  // not those in the form
-    times_pane_->setTitle(operation_title(shown_[0].result.spec), whose + range + how, (whose + range).chopped(whose.isEmpty() ? 0 : 3));
+    const QString others = shown_[0].other_settings ? tr("not measured with the settings on the left") : QString();
+    const QString brief = others.isEmpty() ? (whose + range).chopped(whose.isEmpty() ? 0 : 3) : tr("shipped result · %1").arg(others);
+    times_pane_->setTitle(operation_title(shown_[0].result.spec), whose + range + (others.isEmpty() ? others : others + " · ") + how, brief);
   } else
     times_pane_->setTitle(tr("Time of one call"), {});
   clear_->setVisible(shown_.size() > 1);

@@ -19,6 +19,7 @@ struct LabShown {
   QString name;  // for an overlay: "PyTorch 2.11", "earlier 14:41"
   QString path;  // its run file; empty if there is none
   QString shipped = {};  // of a result that comes with the program: what it is. It stands there until there is another
+  bool other_settings = false;  // of the shipped result: the form has choices of its own
 };
 
 // One curve. A pitfall curve is dashed and excluded from comparisons.

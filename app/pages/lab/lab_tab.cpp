@@ -111,7 +111,7 @@ std::vector<LabShown> LabTab::shown() const {
   auto result = shipped ? measured_lab(*shipped) : std::nullopt;
   if (!result) return all;
   const QString measured = QString::fromStdString(read_lab_file(shipped->path).value("measured", std::string()));
-  all.push_back({std::move(*result), {}, {}, QString::fromStdString(shipped->title) + ". " + measured});
+  all.push_back({std::move(*result), {}, {}, QString::fromStdString(shipped->title) + ". " + measured, form_->ownChoices()});
   return all;
 }
 

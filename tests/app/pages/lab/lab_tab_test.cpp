@@ -482,12 +482,14 @@ void LabTabTest::aShippedResultStandsThereUntilThereIsAnother() {
   QCOMPARE(tab.shown()[0].result.device, std::string("NVIDIA H200"));
   QVERIFY(shows(tab, "Measured on NVIDIA H200") && shows(tab, "Press Measure to replace this shipped result"));
   QVERIFY(tab.chart()->curves().size() >= 4);
+  QVERIFY2(tab.shown()[0].other_settings, "the form has its own sizes");
   auto* presets = tab.findChild<QComboBox*>();
   for (int i = 1; i < presets->count(); ++i) {
     presets->setCurrentIndex(i);
     emit presets->activated(i);
     QVERIFY2(tab.shown().size() == 1 && !tab.shown()[0].result.points.empty(), qPrintable(presets->currentText()));
     for (const lab::LabPoint& p : tab.shown()[0].result.points) QVERIFY(p.bytes > 0 && p.flops > 0);
+    QVERIFY2(!tab.shown()[0].other_settings, "the form has the settings of the shipped sweep");
   }
   tab.setSpec(small());  // no shipped sweep adds
   QVERIFY(tab.shown().empty());

@@ -260,6 +260,22 @@ class Prediction {
 
 }  // namespace
 
+namespace {
+
+bool is_hand_over(const HelpRow& row, const WhatIf& result) {
+  const auto ready = [](const EditPart& part) { return std::ranges::any_of(parse_edits(part.text), [](const Edit& edit) { return edit.kind == EditKind::LoaderReady; }); };
+  return row.kind == GroupKind::Cause && row.name == path_cause_name({PathCause::WaitsForData}) && std::ranges::any_of(result.edits, ready);
+}
+
+}  // namespace
+
+std::string name_after(const HelpRow& row, const WhatIf& result) { return row.name + (is_hand_over(row, result) ? ", hand-over" : ""); }
+
+std::string hand_over_text(const WhatIf& result) {
+  const bool any = std::ranges::any_of(result.rows_after, [&](const HelpRow& row) { return is_hand_over(row, result); });
+  return any ? "A ready loader still hands over each batch: that is the rest of “waits for data”." : "";
+}
+
 std::string edit_of(const HelpRow& row) {
   for (const PathCause cause : {PathCause::WaitingCalls, PathCause::AllocatorCalls})
     if (row.kind == GroupKind::Cause && row.name == path_cause_name({cause})) return own_edit({cause});

@@ -56,6 +56,10 @@ struct WhatIf {
 };
 
 std::string of_rank(int rank);           // ", rank 1"; empty if there is one rank
+// "waits for data, hand-over": after the edits, where a ready loader still hands over each batch; else the name.
+std::string name_after(const HelpRow& row, const WhatIf& result);
+// Says so, if a row has such a name; else empty.
+std::string hand_over_text(const WhatIf& result);
 std::string edit_of(const HelpRow& row);  // what makes it free: "no allocator calls", "op fc1 gone"
 
 std::string interval_text(const Interval& us);  // "12.3 ± 3.0 µs", "4.17 ± 1.00 ms"

@@ -109,6 +109,7 @@ std::string to_text(const WhatIf& result, const std::string& advice) {
   if (!result.edits.empty()) text += path_text("of the critical path of a predicted step", result.path_after);
   text += rows_text(std::string(kIfFree) + ", now:", result.rows, result.more_rows);
   if (!result.edits.empty()) text += rows_text(std::string(kIfFree) + ", after the edits:", result.rows_after, result.more_rows_after);
+  if (const std::string left = hand_over_text(result); !left.empty()) text += left + "\n";
   return text + doubts_text(result.unexplained_us, result.least_explained, result.warnings);
 }
 

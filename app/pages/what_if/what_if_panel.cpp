@@ -88,18 +88,19 @@ std::string own_time_text(const prof::HelpRow& row, const std::vector<Insight>& 
   return text;
 }
 
-// `step_us`: chooses the unit. `remedies`: one may say what the allocator's calls do.
-Table parts_table(const std::vector<prof::HelpRow>& rows, double step_us, const std::vector<Insight>& remedies, bool with_kind) {
+// `remedies`: one may say what the allocator's calls do.
+Table parts_table(const std::vector<prof::HelpRow>& rows, const prof::WhatIf& result, const std::vector<Insight>& remedies, bool with_kind) {
   Table table;
   using Kind = Table::Kind;
-  const StepUnit unit(step_us);
+  const StepUnit unit(result.measured_us.value);
   table.columns = {{.key = "name", .name = "what", .kind = Kind::Text, .tip = "what the step does, with the rank that has most of it"},
                    {.key = "saved_if_free_us", .name = "saved per step", .unit = unit.name(), .kind = Kind::Time, .tip = "at most, if the part took no time"}};
   double most = 0;
   for (const prof::HelpRow& row : rows) most = std::max(most, row.gain_us);
   for (const prof::HelpRow& row : rows) {
-    Table::Cell name((with_kind ? std::string(prof::group_kind_name(row.kind)) + " " : std::string()) + row.name + prof::of_rank(row.rank)), saves = unit.cell(row.gain_us);
-    name.tip = saves.tip = row.name + prof::of_rank(row.rank) + "\n" + own_time_text(row, remedies);
+    const std::string shown = prof::name_after(row, result) + prof::of_rank(row.rank);
+    Table::Cell name((with_kind ? std::string(prof::group_kind_name(row.kind)) + " " : std::string()) + shown), saves = unit.cell(row.gain_us);
+    name.tip = saves.tip = shown + "\n" + own_time_text(row, remedies);
     const bool data = row.kind == prof::GroupKind::Cause && row.name == prof::path_cause_name({prof::PathCause::WaitsForData});
     saves.swatch = data ? kDataWaitSwatch : static_cast<int>(row.meaning), saves.bar = row.gain_us / most;
     table.rows.push_back({{name, saves}});
@@ -256,7 +257,6 @@ QWidget* WhatIfPanel::buildHelp() {
   help_table_ = table_view(help_pane_, help_model_, help_sorter_, tr("Advice"));
   help_table_->viewport()->installEventFilter(this);
   help_note_ = put_with_note(help_pane_, help_table_);
-  help_note_->setText(tr("No advice makes this step shorter."));
   connect(help_table_, &QTableView::activated, this, [this](const QModelIndex& index) { addRemedy(help_sorter_.mapToSource(index).row()); });
   return help_pane_;
 }
@@ -266,7 +266,6 @@ QWidget* WhatIfPanel::buildParts() {
   parts_table_ = table_view(parts_pane_, parts_model_, parts_sorter_, tr("If a part took no time"));
   parts_table_->viewport()->installEventFilter(this);
   parts_note_ = put_with_note(parts_pane_, parts_table_);
-  parts_note_->setText(text(prof::kNotTheSplit));
   kind_button_ = option_button(tr("What the rows are"), parts_pane_);
   auto* kinds = new QMenu(kind_button_);
   for (const auto& kind : kKinds)
@@ -324,7 +323,7 @@ bool WhatIfPanel::eventFilter(QObject* watched, QEvent* event) {
 void WhatIfPanel::refresh() {
   const size_t spans = run_ ? run_->trace.span_count() : 0;
   if (!run_ || spans == 0) {
-    result_.reset(), remedies_.clear();
+    result_.reset(), remedies_.clear(), others_ = 0;
     return fill();
   }
   if (result_ && spans == spans_) return;
@@ -353,7 +352,7 @@ void WhatIfPanel::takeAdvice() {
     advice_.setRun(run_, true);
   }
   const auto [facts, found] = advice_.found(true);
-  facts_step_us_ = facts.step_us, remedies_ = app::remedies(found, facts_step_us_);
+  facts_step_us_ = facts.step_us, remedies_ = app::remedies(found, facts_step_us_), others_ = found.size() - remedies_.size();
   if (touched_ || (run_->live() && adviceWithTheEdits())) return;
   const auto most = std::ranges::find_if(remedies_, [](const Insight& one) { return one.saves_us.value > 0; });
   edits_ = most == remedies_.end() ? QStringList() : texts_of(most->edits);
@@ -526,18 +525,29 @@ void WhatIfPanel::fillTables() {
   for (size_t i = 0; i < help.rows.size(); ++i)
     if (const std::string& edits = remedies_[i].edits; !edits.empty()) help.rows[i].cells[0].tip += "\nAs edits: " + edits;
   help_model_.setTable(std::move(help));
-  help_note_->setVisible(result_ && remedies_.empty());
+  const QString others = others_ == 1 ? tr("Suggestions has 1 more card, without a change that makes a step shorter.") : tr("Suggestions has %1 more cards, without a change that makes a step shorter.").arg(others_);
+  help_note_->setText(remedies_.empty() ? tr("No advice makes this step shorter.") : others);
+  help_note_->setVisible(result_ && (remedies_.empty() || others_ > 0));
   help_pane_->setTitle(tr("Advice"), tr("double-click a row to predict it"));
   if (const Insight* shown = adviceWithTheEdits()) help_table_->selectRow(help_sorter_.mapFromSource(help_model_.index(static_cast<int>(shown - remedies_.data()), 0)).row());
   else help_table_->clearSelection();
   const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);
-  parts_model_.setTable(result_ ? parts_table(rows, result_->measured_us.value, remedies_, !kind_) : Table{});
+  parts_model_.setTable(result_ ? parts_table(rows, *result_, remedies_, !kind_) : Table{});
   kind_button_->setText(list_name(kind_));
   for (int i = 0; const auto& kind : kKinds)
     kind_button_->menu()->actions()[i++]->setEnabled(!rows_of(result_, kind).empty());
   parts_note_->setVisible(!rows.empty());
+  if (result_) parts_note_->setText(partsNote());
   parts_pane_->setTitle(tr("If a part took no time"), result_ && !result_->edits.empty() ? tr("after the edits") : QString());
   fitTables();
+}
+
+// The rows of causes may have a part of the split in them.
+QString WhatIfPanel::partsNote() const {
+  const bool causes = !kind_ || kind_ == prof::GroupKind::Cause;
+  QStringList notes;
+  if (const QString left = text(prof::hand_over_text(*result_)); causes && !left.isEmpty()) notes << left;
+  return (notes << text(prof::kNotTheSplit)).join('\n');
 }
 
 void WhatIfPanel::fitTables() {

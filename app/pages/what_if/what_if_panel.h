@@ -75,6 +75,7 @@ class WhatIfPanel : public QWidget {
   void addRow(const QString& name, const QString& edit, double saves_us);  // of the sum, the edit is empty
   void fillPrediction();
   void fillTables();
+  QString partsNote() const;
   void fitTables();
   QString whyNotProved() const;
   void showProof(const Proof& proof);
@@ -83,6 +84,7 @@ class WhatIfPanel : public QWidget {
   size_t spans_ = 0;  // of the run when it was computed
   RunAdvice advice_;
   std::vector<Insight> remedies_;
+  size_t others_ = 0;         // cards of the page Suggestions that are findings only
   double facts_step_us_ = 0;  // on whose scale the advice predicts a step
   QStringList edits_;
   bool touched_ = false;  // the person changed the edits

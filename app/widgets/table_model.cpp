@@ -5,6 +5,8 @@
 #include <QHeaderView>
 #include <QTableView>
 #include <algorithm>
+#include <functional>
+#include <vector>
 
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
@@ -124,8 +126,26 @@ QString ask_and_write(QWidget* parent, const QString& name, const Table& table) 
 }
 
 // The first column of texts is cut if there is not enough space. What is left goes to all columns of texts.
+namespace {
+
+// The widest columns give away what is missing, so that no column is cut while another has more space.
+void narrow(QTableView& table, std::vector<int> columns, int missing) {
+  constexpr int kLeastName = 52;
+  std::ranges::sort(columns, std::greater{}, [&](int column) { return table.columnWidth(column); });
+  int sum = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    sum += table.columnWidth(columns[i]);
+    const int each = (sum - missing) / static_cast<int>(i + 1);
+    if (i + 1 < columns.size() && each < table.columnWidth(columns[i + 1])) continue;
+    for (size_t wide = 0; wide <= i; ++wide) table.setColumnWidth(columns[wide], std::max(kLeastName, each));
+    return;
+  }
+}
+
+}  // namespace
+
 void fit_columns(QTableView& table, const TableModel& model) {
-  constexpr int kMargins = 18, kLeastName = 52, kRowsMeasured = 300;
+  constexpr int kMargins = 18, kRowsMeasured = 300;
   constexpr double kBars = 0.28;  // of the width
   const int columns = model.columnCount(), rows = std::min(model.rowCount(), kRowsMeasured);
   std::vector<int> shown, texts;
@@ -141,7 +161,7 @@ void fit_columns(QTableView& table, const TableModel& model) {
     left -= table.columnWidth(c);
     if (model.table().columns[static_cast<size_t>(c)].kind == Table::Kind::Text) texts.push_back(c);
   }
-  if (left < 0 && !texts.empty()) return table.setColumnWidth(texts[0], std::max(kLeastName, table.columnWidth(texts[0]) + left));
+  if (left < 0) return narrow(table, texts, -left);
   const std::vector<int>& wider = texts.empty() ? shown : texts;
   for (size_t i = 0; i < wider.size() && left > 0; ++i) {
     const int more = left / static_cast<int>(wider.size() - i);

@@ -39,7 +39,7 @@ std::string in_words(const std::string& edits) try {
 Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& proved) {
   Table table;
   using Kind = Table::Kind;
-  table.columns = {{.key = "edits", .name = "what changed", .kind = Kind::Text, .tip = "what was predicted"},
+  table.columns = {{.key = "edits", .name = "edits", .kind = Kind::Text, .tip = "what was predicted, as edits of the page What if"},
                    {.key = "run", .name = "run", .kind = Kind::Text},
                    {.key = "before_us", .name = "before", .unit = "µs", .kind = Kind::Time, .tip = "measured step without the change"},
                    {.key = "predicted_us", .name = "predicted", .unit = "µs", .kind = Kind::Time, .tip = "of a step"},
@@ -50,8 +50,8 @@ Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& pr
     const std::string now = kind_of_edits(proof.edits);
     if (now != kind) table.rows.push_back({{Table::Cell(ws::with_capital(in_words(now)) + ": " + proved.off_text(now))}, Table::Row::Part::Heading});
     kind = now;
-    Table::Cell edits(in_words(proof.edits));
-    edits.tip = proof.edits + "\n" + proof.changes + "\n" + used_text(proof);
+    Table::Cell edits(proof.edits);
+    edits.tip = in_words(proof.edits) + "\n" + proof.changes + "\n" + used_text(proof);
     table.rows.push_back({{edits, proof.name, proof.before_us.value, proof.predicted_us.value, proof.after_us.value, proof.error()}});
   }
   return table;
@@ -76,7 +76,7 @@ void ChecksPanel::build() {
   style_table(*table_, tr("Checked predictions by kind of edit"));
   table_->viewport()->installEventFilter(this);
   sides->addWidget(plot_), sides->addWidget(table_);
-  sides->setSizes({460, 660});
+  sides->setSizes({360, 760});
   body_->setPicture(sides);
   pane->setBody(body_);
   auto* outer = new QVBoxLayout(this);

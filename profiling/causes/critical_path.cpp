@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/step_breakdown.h"
 
 namespace ws::prof {
@@ -117,6 +118,19 @@ CriticalPath critical_path(const CauseGraph& graph, const Timing& timing, const 
   walk_back(graph, timing, times, last, path);
   std::ranges::reverse(path.pieces);
   find_slack(graph, timing, times, times[last], path);
+  return path;
+}
+
+CriticalPath while_gpus_wait(const CauseGraph& graph, const std::vector<TimeNs>& times, CriticalPath path) {
+  std::vector<TimeRange> work;
+  for (uint32_t node = 0; node < graph.nodes.size(); ++node)
+    if (!runs_on_host(graph.nodes[node].kind)) work.push_back({times[start_of(node)], times[end_of(node)]});
+  const CoveredTime busy(std::move(work));
+  for (const PathPiece& piece : path.pieces) {
+    const int64_t ns = busy.within({piece.begin, piece.end});
+    const EdgeKind kind = graph.edges[piece.edge].kind;
+    (kind == EdgeKind::Work || kind == EdgeKind::Transfer ? path.node_ns[piece.to / 2] : path.edge_ns[piece.edge]) -= ns, path.total_ns -= ns;
+  }
   return path;
 }
 

@@ -148,13 +148,15 @@ class Prediction {
 
   // `settled`: with what the launches of `timing` take then.
   void describe(const Timing& timing, const Timing& settled, const std::vector<TimeNs>& times, size_t most_rows, std::vector<PathShare>& shares, std::vector<HelpRow>& rows, size_t& more) {
-    const CriticalPath path = critical_path(graph_, settled, times);
+    const CriticalPath path = critical_path(graph_, settled, times), gpus_wait = while_gpus_wait(graph_, times, path);
     const double now = causes_.step_us.value * rate_.ratio(times) / base_;
     std::vector<std::pair<double, const PathGroup*>> on_path;
     for (const PathGroup& group : editor_.groups())
       if (const double ns = path_ns(group, path); ns > 0) {
         on_path.emplace_back(ns, &group);
-        if (group.kind == GroupKind::Cause) shares.push_back(path_share(group, timing, ns / static_cast<double>(path.total_ns) * now));
+        if (group.kind != GroupKind::Cause) continue;
+        const double us = now / static_cast<double>(path.total_ns);
+        shares.push_back(path_share(group, timing, ns * us)), shares.back().gpu_waits_us = path_ns(group, gpus_wait) * us;
       }
     std::ranges::stable_sort(on_path, std::ranges::greater{}, [](const auto& one) { return one.first; });
     more = on_path.size() - std::min(on_path.size(), most_rows);
@@ -274,6 +276,22 @@ std::string name_after(const HelpRow& row, const WhatIf& result) { return row.na
 std::string hand_over_text(const WhatIf& result) {
   const bool any = std::ranges::any_of(result.rows_after, [&](const HelpRow& row) { return is_hand_over(row, result); });
   return any ? "A ready loader still hands over each batch: that is the rest of “waits for data”." : "";
+}
+
+std::string launch_gaps_text(const WhatIf& result, double launch_gaps_us) {
+  constexpr double kAlike = 0.1, kNamed = 0.05;  // shares of the launch gaps
+  constexpr PathCause kParts[] = {PathCause::LaunchCalls, PathCause::LaunchLatency, PathCause::HostBetweenCalls, PathCause::OtherCalls, PathCause::GapsBetweenKernels, PathCause::FullQueue};
+  double sum = 0;
+  std::vector<std::string> named;
+  for (const PathShare& share : result.path)
+    if (std::ranges::any_of(kParts, [&](PathCause part) { return share.name == path_cause_name({part}); })) {
+      sum += share.gpu_waits_us;
+      if (share.gpu_waits_us >= kNamed * launch_gaps_us) named.push_back(share.name);
+    }
+  if (named.empty() || std::abs(sum - launch_gaps_us) > kAlike * launch_gaps_us) return {};
+  std::string names = named[0];
+  for (size_t i = 1; i < named.size(); ++i) names += (i + 1 == named.size() ? " and " : ", ") + named[i];
+  return "“" + std::string(meaning_name(Meaning::Launch)) + "” of the split, " + time_text(launch_gaps_us) + ", are " + names + " while the GPU waits.";
 }
 
 std::string edit_of(const HelpRow& row) {

@@ -352,7 +352,7 @@ void WhatIfPanel::takeAdvice() {
     advice_.setRun(run_, true);
   }
   const auto [facts, found] = advice_.found(true);
-  facts_step_us_ = facts.step_us, remedies_ = app::remedies(found, facts_step_us_), others_ = found.size() - remedies_.size();
+  facts_step_us_ = facts.step_us, launch_gaps_us_ = facts.whole_trace ? 0 : facts.part(prof::Meaning::Launch), remedies_ = app::remedies(found, facts_step_us_), others_ = found.size() - remedies_.size();
   if (touched_ || (run_->live() && adviceWithTheEdits())) return;
   const auto most = std::ranges::find_if(remedies_, [](const Insight& one) { return one.saves_us.value > 0; });
   edits_ = most == remedies_.end() ? QStringList() : texts_of(most->edits);
@@ -547,7 +547,8 @@ QString WhatIfPanel::partsNote() const {
   const bool causes = !kind_ || kind_ == prof::GroupKind::Cause;
   QStringList notes;
   if (const QString left = text(prof::hand_over_text(*result_)); causes && !left.isEmpty()) notes << left;
-  return (notes << text(prof::kNotTheSplit)).join('\n');
+  if (const QString gaps = text(prof::launch_gaps_text(*result_, launch_gaps_us_)); causes && !gaps.isEmpty()) notes << gaps;
+  return with_units((notes << text(prof::kNotTheSplit)).join('\n'));
 }
 
 void WhatIfPanel::fitTables() {

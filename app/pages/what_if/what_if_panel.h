@@ -85,6 +85,7 @@ class WhatIfPanel : public QWidget {
   RunAdvice advice_;
   std::vector<Insight> remedies_;
   size_t others_ = 0;         // cards of the page Suggestions that are findings only
+  double launch_gaps_us_ = 0;  // in the split of the median step
   double facts_step_us_ = 0;  // on whose scale the advice predicts a step
   QStringList edits_;
   bool touched_ = false;  // the person changed the edits

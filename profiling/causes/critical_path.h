@@ -47,7 +47,7 @@ struct CriticalPath {
   int64_t total_ns = 0;
 };
 CriticalPath critical_path(const CauseGraph& graph, const Timing& timing, const std::vector<TimeNs>& times);
-// Of the times of nodes and edges on the path only those in which no GPU works.
+// The path with only those times of its nodes and edges in which no GPU works.
 CriticalPath while_gpus_wait(const CauseGraph& graph, const std::vector<TimeNs>& times, CriticalPath path);
 
 }  // namespace ws::prof

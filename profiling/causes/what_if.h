@@ -59,10 +59,10 @@ struct WhatIf {
 std::string of_rank(int rank);           // ", rank 1"; empty if there is one rank
 // "waits for data, hand-over": after the edits, where a ready loader still hands over each batch; else the name.
 std::string name_after(const HelpRow& row, const WhatIf& result);
-// The causes that make up the launch gaps of the split in a measured step: "“launch gaps” of the split, 95.5 µs, are launch calls and launch
-// latency."; empty if they do not sum to it.
+// The causes that make up the launch gaps of the split in a measured step: "The GPU waits for launch calls and
+// host outside CUDA: these are the “launch gaps” of the split, 95.5 µs."; empty if they do not sum to it.
 std::string launch_gaps_text(const WhatIf& result, double launch_gaps_us);
-// Says so, if a row has such a name; else empty.
+// A sentence about it, if a row has such a name; else empty.
 std::string hand_over_text(const WhatIf& result);
 std::string edit_of(const HelpRow& row);  // what makes it free: "no allocator calls", "op fc1 gone"
 

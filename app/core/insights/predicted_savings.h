@@ -23,8 +23,8 @@ std::string saving_text(const Insight& insight, double step_us);
 // How the saving relates to what the step shows: "“launch gaps” takes 95.5 µs in the split. A step saves about that.", "The host waits
 // 2.58 ms there, but the GPU works for most of it: a step saves 0.61 ms." Empty without such figures.
 std::string relation_text(const Insight& insight);
-// Of a card: what was found and why, what to change, how it relates and what else was found there, how sure it is. Without change: the
-// card has its choices.
+// The words of a card: what was found and why, what to change beside choices, what else was found there and how the saving relates to it,
+// how sure it is.
 struct AdviceLines {
   std::string why, how, more, sure;
 };

@@ -408,16 +408,19 @@ class Program {
     if (!most || std::max(traced_share, untraced_share) < kShareOfKernels || begins_.empty()) return {};
     if (in_windows && gpu_never_idles()) return {};  // it costs nothing that the host waits
     const size_t cut = most->first.find('\n');
-    const bool copies = most->first.substr(cut + 1) == "aten::copy_";
+    const std::string call = most->first.substr(cut + 1);
+    const bool copies = call == "aten::copy_";
     Insight found = insight("wait at this line",
-                   most->first.substr(0, cut) + does(most->first.substr(cut + 1)) + ": it waits " +
+                   most->first.substr(0, cut) + does(call) + ": it waits " +
                        (in_windows ? time_and_share(most->second)
                                    : text(most->second.time, most->second.count) + " each time, " + percent(untraced_share, 0) + " of the time between trace windows"),
                    copies ? "A copy of pageable memory waits for the GPU, and then the GPU waits for the host."
                           : "The host waits until the GPU is done, and then the GPU waits for the host.",
                    prof::Meaning::Sync, most->second, "",
                    "no sync line " + most->first.substr(0, cut));
-    found.how = copies ? "`.to(device)` → `.to(device, non_blocking=True)` from pinned memory, or copy less often." : "Keep the value on the GPU, and read it every hundred steps.";
+    found.how = copies ? "`.to(device)` → `.to(device, non_blocking=True)` from pinned memory, or copy less often."
+                : call.starts_with('.') ? "`" + call + "` in each step → in every hundredth step. Until then, keep the value on the GPU."
+                                        : "Keep the value on the GPU, and read it every hundred steps.";
     if (in_windows) found.host_waits_us = per_step(most->second.time);
     else found.share = 0;  // the bars show the time in trace windows
     return found;

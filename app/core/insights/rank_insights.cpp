@@ -31,10 +31,10 @@ std::optional<Insight> late_rank(const prof::RankReport& report) {
   const auto row = std::ranges::find(report.ranks, report.straggler.rank, &prof::RankRow::rank);
   const bool known = row != report.ranks.end() && row->computes > 0;
   const std::string faster = "To arrive on time, " + rank + " must compute faster" + (known ? " than its " + time_text(row->computes, late_step_us(report)) + " now" : "");
-  const std::string before = report.straggler.computes > 0 ? "Compare the shapes of its batches, its kernels and its clock with another rank."
+  const std::string before = report.straggler.computes > 0 ? faster + ": compare the shapes of its batches, its kernels and its clock with another rank."
                                                            : "Look at what " + rank + " does before: its host may load data, log or save.";
   Insight late = of_wait(report, report.straggler.cost_us, report.straggler.of_median,
-                      {"late rank", straggler_text(report), report.straggler.computes > 0 ? faster + "." : ""});
+                      {"late rank", straggler_text(report)});
   late.how = before + " The page Ranks shows each step.";
   late.edits = rank + " on time";
   return late;

@@ -116,7 +116,13 @@ void ChecksPanel::fill(const ProvedPredictions& proved) {
   draw();
 }
 
-void ChecksPanel::fitTable() { fit_columns(*table_, model_); }
+// Few checks have more than two edits. The tip of such a cell has them all.
+void ChecksPanel::fitTable() {
+  constexpr int kTwoEdits = 180;
+  fit_columns(*table_, model_);
+  const int spare = table_->columnWidth(0) - kTwoEdits;
+  if (spare > 0) table_->setColumnWidth(0, kTwoEdits), table_->setColumnWidth(1, table_->columnWidth(1) + spare);
+}
 
 bool ChecksPanel::isMarked(const Proof& proof) const {
   const QModelIndexList rows = table_->selectionModel()->selectedRows();

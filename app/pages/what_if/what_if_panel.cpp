@@ -266,6 +266,7 @@ QWidget* WhatIfPanel::buildParts() {
   parts_table_ = table_view(parts_pane_, parts_model_, parts_sorter_, tr("If a part took no time"));
   parts_table_->viewport()->installEventFilter(this);
   parts_note_ = put_with_note(parts_pane_, parts_table_);
+  parts_note_->setToolTip(text(prof::kNotTheSplit));
   kind_button_ = option_button(tr("What the rows are"), parts_pane_);
   auto* kinds = new QMenu(kind_button_);
   for (const auto& kind : kKinds)
@@ -548,7 +549,8 @@ QString WhatIfPanel::partsNote() const {
   QStringList notes;
   if (const QString left = text(prof::hand_over_text(*result_)); causes && !left.isEmpty()) notes << left;
   if (const QString gaps = text(prof::launch_gaps_text(*result_, launch_gaps_us_)); causes && !gaps.isEmpty()) notes << gaps;
-  return with_units((notes << text(prof::kNotTheSplit)).join('\n'));
+  if (notes.size() < 2) notes << text(prof::kNotTheSplit);
+  return with_units(notes.join('\n'));
 }
 
 void WhatIfPanel::fitTables() {

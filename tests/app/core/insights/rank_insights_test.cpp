@@ -33,8 +33,8 @@ TEST(RankInsights, ARankThatComputesLongMustComputeFaster) {
   prof::RankReport report = report_of({.steps = 60, .late = 2'000'000, .late_rank = 2, .every = 5});
   report.straggler.computes = 2.1, report.straggler.of_median = true, report.median_step_us = 12'000;
   std::ranges::find(report.ranks, 2, &prof::RankRow::rank)->computes = 10'080;
-  EXPECT_EQ(rank_insights(report)[0].why, "To arrive on time, rank 2 must compute faster than its 10.08 ms now.");
-  EXPECT_EQ(rank_insights(report)[0].how, "Compare the shapes of its batches, its kernels and its clock with another rank. The page Ranks shows each step.");
+  EXPECT_EQ(rank_insights(report)[0].how,
+            "To arrive on time, rank 2 must compute faster than its 10.08 ms now: compare the shapes of its batches, its kernels and its clock with another rank. The page Ranks shows each step.");
   EXPECT_EQ(rank_insights(report)[0].edits, "rank 2 on time");
 }
 

@@ -274,6 +274,17 @@ TEST(OneFigureOfRanks, WaitsAndTransfers) {
     }
 }
 
+// The critical path while no GPU works has the gaps of the split in it.
+TEST(OneFigureOfLaunchGaps, TheirCausesAreNamedWhereTheySumToThem) {
+  OneRun run(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-cnn.wsrun");
+  const double gaps = run.stats().at("step").at("median_parts_us").at("launch gaps");
+  const prof::WhatIf now = run.what_if("");
+  EXPECT_EQ(prof::launch_gaps_text(now, gaps), "The GPU waits for host outside CUDA and launch calls: these are the “launch gaps” of the split, " + time_text(gaps) + ".");
+  EXPECT_EQ(prof::launch_gaps_text(now, 1.5 * gaps), "");
+  EXPECT_EQ(prof::launch_gaps_text(now, 0), "");
+  for (const prof::PathShare& share : now.path) EXPECT_LE(share.gpu_waits_us, share.path_us + 1e-6) << share.name;
+}
+
 TEST(OneFigureOfAllocations, TheThreeFiguresAreRelated) {
   OneRun run(WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-direct.wsrun");
   const std::vector<Insight> found = run_insights(run.data()).found;

@@ -187,6 +187,12 @@ void InsightsTest::cardsShowWhatWasFound() {
   const QString headline = QString::fromStdString(card->insight().headline);
   QVERIFY2(headline.startsWith("remove the allocator calls: a step would take ") && headline.contains(" less ("), qPrintable(headline));
   const QList<QLabel*> words = card->findChildren<QLabel*>();
+  for (const InsightCard* one : tab->cards())
+    for (const QString& line : {QString("why"), QString("do"), QString("how sure")}) {
+      const QList<QLabel*> labels = one->findChildren<QLabel*>();
+      QVERIFY2(std::ranges::any_of(labels, [&](const QLabel* label) { return label->text() == line; }), qPrintable(line + " of " + QString::fromStdString(one->insight().headline)));
+    }
+  QVERIFY(std::ranges::any_of(words, [](const QLabel* one) { return one->text().contains(QString::fromUtf8("</span> → <span style=\"font-family:")) && one->text().contains("arena"); }));
   QVERIFY(std::ranges::any_of(words, [](const QLabel* one) { return one->text().contains("uch prediction"); }));
   QVERIFY(tab->emptyText().isEmpty());
   QCOMPARE(card->applyButton()->isEnabled(), ws::device_info().cuda);  // the run needs a GPU

@@ -17,6 +17,7 @@
 #include "app/pages/what_if/step_path_view.h"
 #include "app/pages/what_if/what_if_panel.h"
 #include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/window_tests.h"
 #include "profiling/base/text.h"
@@ -162,6 +163,15 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   for (const PathPicture::Row& row : panel.view()->pictures()[0].rows) names << row.name;
   QVERIFY2(names.contains("host") && names.filter("CUDA API").isEmpty(), qPrintable(names.join(", ")));  // that row also waits for data
   QVERIFY2(names.filter("copies").isEmpty(), qPrintable(names.join(", ")));  // a row that has kernels is a stream
+  const QList<QLabel*> labels = panel.findChildren<QLabel*>();
+  for (const char* note : {"A ready loader still hands over each batch", "these are the “launch gaps” of the split", "Suggestions has 1 more card"})
+    QVERIFY2(std::ranges::any_of(labels, [&](const QLabel* label) { return label->isVisible() && label->text().contains(QString::fromUtf8(note)); }), note);
+  const auto row_of = [](const QWidget& page, const QString& name) {
+    for (const QTableView* table : page.findChildren<QTableView*>())
+      if (!table->model()->match(table->model()->index(0, 0), Qt::DisplayRole, name, 1, Qt::MatchExactly).isEmpty()) return true;
+    return false;
+  };
+  QVERIFY2(row_of(panel, "waits for data, hand-over") && !row_of(panel, "waits for data"), "the rest after the edit has its own name");
   WhatIfPanel plain;
   plain.resize(1400, 800);
   plain.show();
@@ -403,6 +413,12 @@ void WhatIfTest::checksHaveAPage() {
     return found;
   };
   QVERIFY2(headings() >= 4 && checks.table()->model()->rowCount() > 40, qPrintable(QString::number(headings())));
+  for (const int width : {1240, 1305}) {  // as in windows of 1600 and 1366 pixels
+    checks.resize(width, 700);
+    for (const auto& [column, text] : {std::pair{0, "no sync; no allocator calls"}, {1, "MNIST 784-256-128-10 · direct"}})
+      QTRY_VERIFY2(checks.table()->columnWidth(column) >= QFontMetrics(ui_font(12)).horizontalAdvance(QString::fromUtf8(text)) + 12, text);
+  }
+  checks.resize(1200, 700);
   checks.hide();
   Proof proof;
   proof.name = "a", proof.edits = "no sync", proof.device = "CPU", proof.before_us = {200, 1}, proof.predicted_us = {103, 1}, proof.after_us = {100, 1};

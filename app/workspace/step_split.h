@@ -22,7 +22,7 @@ struct StepSplit {
   int64_t steps = 0;
   std::string which;  // "steps 21–58": the measured ones
   prof::GpuFigures gpu;
-  QString left_out;  // ", 3 pauses left out", behind the number of steps; empty if there were none
+  QString left_out;  // a sentence: which steps of the run do not count, and why; empty if all count
   bool short_launches = false;  // longer ones are among what is left out
   double kernels = 0, allocations = 0, busy = 0;  // per step; busy: share of time that the GPU had work
   int rank = -1;  // whose GPU this is; -1: the run has no ranks, or one

@@ -653,7 +653,7 @@ bool has_step_of_ranks(const RankReport& report) {
 }
 
 Drawing rank_steps_figure(const RankReport& report, double width, double height, const FigureInk& ink) {
-  constexpr double kHead = 26, kFoot = 8, kMostRow = 140, kGap = 10, kTotal = 78, kSwatch = 14, kApart = 16;
+  constexpr double kHead = 26, kFoot = 8, kMostRow = 140, kGap = 10, kTotal = 78, kSwatch = 14, kApart = 18, kLegendLetter = 5.8;
   Drawing drawing;
   drawing.width = width, drawing.height = height;
   const double left = kMapEdge + ranks_width(report), span = std::max(40.0, width - left - kTotal);
@@ -667,7 +667,7 @@ Drawing rank_steps_figure(const RankReport& report, double width, double height,
                                    {"exposed transfer", ink.point},
                                    {"other, idle", ink.grid}}};
   double x = kMapEdge, wanted = 0;
-  const auto entry = [](const Part& part) { return kSwatch + static_cast<double>(std::string_view(part.name).size()) * kLetter + kApart; };
+  const auto entry = [](const Part& part) { return kSwatch + static_cast<double>(std::string_view(part.name).size()) * kLegendLetter + kApart; };
   for (const Part& part : parts) wanted += entry(part);
   for (const Part& part : parts) {
     drawing.rect(x, 8, 9, 9, hex_colour(part.fill), hex_colour(ink.axis));

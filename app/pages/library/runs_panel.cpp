@@ -34,7 +34,7 @@ namespace {
 
 constexpr int kBoxWidth = 50;  // of a row: its box and its letter
 
-constexpr size_t kMostChanges = 3;
+constexpr size_t kMostNamed = 3;
 
 // What the choices differ in, old → new: from the baseline's choices, else from the plain preset of the data.
 QString choices_line(const Run& run, const Run* baseline, size_t most) {
@@ -57,7 +57,7 @@ QString second_line(const Run& run, const Run* baseline, const QFontMetricsF& me
     if (time && run.created.isValid()) parts << run.created.toString("HH:mm");
     return parts.join(QString::fromUtf8(" · "));
   };
-  for (size_t changes = kMostChanges; changes > 0; --changes)
+  for (size_t changes = kMostNamed; changes > 0; --changes)
     for (const bool time : {true, false})
       if (const QString whole = line(changes, time); metrics.horizontalAdvance(whole) <= width) return whole;
   return metrics.elidedText(line(1, false), Qt::ElideRight, width);

@@ -172,7 +172,6 @@ namespace {
 // A main thread, whose backward pass runs on a thread without a known name, and a third thread with calls.
 prof::Trace made_threads() {
   prof::Trace trace;
-  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 20);
   for (const char* phase : {"forward", "backward"}) {
     prof::OpInfo op;
     op.name = "fc1", op.phase = phase;

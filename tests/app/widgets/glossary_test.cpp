@@ -52,8 +52,8 @@ void GlossaryTest::labelsFindTheirWord() {
   QCOMPARE(name("theoretical occupancy"), QString("Theoretical occupancy"));
   QCOMPARE(name("GPU busy"), QString("GPU busy"));
   QCOMPARE(name("fc1"), QString());
-  for (const prof::Meaning meaning : prof::kPartOrder)  // the split of a step underlines all its rows, or the reader wonders why
-    QVERIFY2(word_of(meaning_name(meaning)), qPrintable(meaning_name(meaning)));
+  for (const ws::prof::Meaning meaning : ws::prof::kPartOrder)  // the split of a step underlines all its rows, or the reader wonders why
+    QVERIFY2(word_of(ws::app::meaning_name(meaning)), qPrintable(ws::app::meaning_name(meaning)));
 }
 
 namespace {

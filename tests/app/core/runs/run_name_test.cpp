@@ -2,6 +2,7 @@
 #include "app/core/runs/run_name.h"
 
 #include "app/core/runs/data_shape.h"
+#include "profiling/base/text.h"
 
 #include <gtest/gtest.h>
 

@@ -15,6 +15,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "app/core/runs/run_name.h"
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/library_tab.h"
 #include "app/pages/library/runs_panel.h"
@@ -159,21 +160,20 @@ void LibraryTest::recordedRunsHaveAStepTimeBeforeTheyAreOpened() {
 }
 
 void LibraryTest::theSecondLineOfARunIsNotCut() {
-  Run base, run;
-  base.summary = run.summary = prof::RunSummary{};
-  base.slot = 0, run.slot = 1;
+  Run run;
+  run.summary = Summary{}, run.spec = plain_choices(run.spec);
   run.created = QDateTime(QDate(2026, 1, 2), QTime(19, 46));
-  run.spec.data.limit = 3200, run.spec.train.epochs = base.spec.train.epochs + 1, run.spec.exec.allocator = Allocator::Direct;
+  run.spec.data.limit = 3200, ++run.spec.train.epochs, run.spec.exec.allocator = Allocator::Direct;
   const QFontMetricsF metrics(ui_font(11));
-  const auto line = [&](double width) { return second_line(run, &base, metrics, width); };
+  const auto line = [&](double width) { return second_line(run, nullptr, metrics, width); };
   const QString whole = line(1000);
-  QVERIFY2(whole.contains(QString::fromStdString(count_text(3200)) + " rows") && whole.contains("arena → direct") && whole.endsWith(" · 19:46") && !whole.contains("more"), qPrintable(whole));
+  QVERIFY2(whole.startsWith(u'3') && whole.contains("200 rows") && whole.contains("arena → direct") && whole.endsWith(" · 19:46") && !whole.contains("more"), qPrintable(whole));
   for (double width = 1000; width > 140; width -= 10) {
     const QString shown = line(width);
     QVERIFY2(!shown.contains(QChar(0x2026)) && metrics.horizontalAdvance(shown) <= width, qPrintable(QString("%1: %2").arg(width).arg(shown)));
   }
   const QString narrow = line(150);
-  QVERIFY2(narrow.endsWith(" + 2 more"), qPrintable(narrow));
+  QVERIFY2(narrow.contains(" + 2 more"), qPrintable(narrow));
 }
 
 void LibraryTest::namesTagsAndNotesAreKept() {

@@ -18,7 +18,10 @@ struct Entry {
   prof::PartId id;
   const char* own_name = nullptr;     // nullptr: the name of the part of a step
   const char* in_a_program = nullptr;  // of other programs, which have more kinds of kernels; nullptr: the same
-  QString name(bool program) const { return QString::fromUtf8(program && in_a_program ? in_a_program : own_name ? own_name : prof::part_name(id)); }
+  QString name(bool program) const {
+    if (program && in_a_program) return QString::fromUtf8(in_a_program);
+    return QString::fromUtf8(own_name ? own_name : prof::part_name(id));
+  }
 };
 constexpr Entry kEntries[] = {{{Meaning::Matrix}, nullptr, "matrix product, convolution"},
                               {{Meaning::Pointwise}},

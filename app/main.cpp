@@ -88,14 +88,14 @@ void describe(QCommandLineParser& parser) {
   parser.addOptions({{"theme", "dark or light", "name"},
                      {"runs", "Folder of the run library", "folder"},
                      {"scale", "Scale of the whole window, 1 to 2", "factor"},
-                     {"preset", "Begin with this preset, or a JSON file of choices", "name"},
+                     {"preset", "Begin with this preset, or a JSON file of settings", "name"},
                      {"train", "Train at once"},
                      {"screenshot", "Write a picture of the window and quit", "file.png"},
                      {"size", "Size of the window", "WxH"},
                      {"tab", "Tab to show", "name"},
                      {"start", "Begin with this start of the first page: 1 to 4", "number"},
                      {"train-seconds", "Longest training before the picture", "seconds"},
-                     {"set", "Set a choice, as key=value", "choice"},
+                     {"set", "Set a setting, as key=value", "setting"},
                      {"report", "Write a report of the run files and quit", "file.pdf"}});
   parser.addPositionalArgument("files", "Run files to open; ssh://user@host to train there", "[files...]");
 }

@@ -533,7 +533,11 @@ void CurvePane::showValues() {
   const auto& items = legend()->items();
   const bool few = items.size() <= kMostInARow, shown = cursorX() ? cursor_values_ : few;
   const bool named = std::ranges::any_of(items, [](const LegendItem& item) { return !item.value.isEmpty(); });
-  if (!cursorX()) plot_->setValueLine(few && named && !legend()->showsValues());  // the pointer moves no curve
+  if (!cursorX()) {  // the pointer moves no curve
+    const bool line = few && named && !legend()->showsValues();
+    plot_->setValueLine(line);
+    legend()->setQuiet(line);
+  }
   if (shown && !legend()->showsValues())
     for (const LegendItem& item : legend()->items()) values.push_back({item.slot, item.value});
   plot_->setValues(std::move(values));

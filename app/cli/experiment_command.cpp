@@ -115,7 +115,7 @@ ExperimentSpec asked_experiment(const ExperimentArguments& a) {
   const std::string& source = a.spec.source;
   if (source.empty()) throw UsageError("experiment: name an experiment or a file; --list shows the shipped ones");
   const bool experiment = a.vary.empty() && is_experiment(source);
-  if (experiment && !a.spec.overrides.empty()) throw UsageError("--set: an experiment has its own choices; name a preset, or --vary one");
+  if (experiment && !a.spec.overrides.empty()) throw UsageError("--set: an experiment has its own settings; name a preset, or --vary one");
   ExperimentSpec spec = experiment ? load_experiment(source) : varied(a);
   if (!a.measure.empty()) spec.measure = a.measure == "steps" ? TrialMeasure::Steps : TrialMeasure::Training;
   if (a.repeats > 0) spec.repeats = a.repeats;
@@ -214,12 +214,12 @@ int attach_experiment(const AttachedJob& job) {
 Run add_experiment(CLI::App& program) {
   auto arguments = std::make_shared<ExperimentArguments>();
   CLI::App& command =
-      *program.add_subcommand("experiment", "train every combination of some choices, or time its steps, and compare the results");
+      *program.add_subcommand("experiment", "train every combination of some settings, or time its steps, and compare the results");
   arguments->spec.add_to(command, false);
   command.get_option("RUN")->description("a shipped experiment (--list) or its JSON file; or a preset or a run description, which --vary varies");
   command
       .add_option("--vary", arguments->vary,
-                  "all values of a choice, or the ones named (KEY=VALUE,VALUE); can be repeated")
+                  "all values of a setting, or the ones named (KEY=VALUE,VALUE); can be repeated")
       ->type_name("KEY")
       ->allow_extra_args(false);
   command.add_option("--measure", arguments->measure, "training: whole trainings with tests; steps: only the time of the training step")

@@ -153,7 +153,7 @@ double percent_of(const std::string& option, const std::string& text) {
 Run add_gate(CLI::App& program) {
   auto arguments = std::make_shared<GateArguments>();
   CLI::App& command = *program.add_subcommand("gate", "is B slower than A? runs both in turn until the answer is sure");
-  command.add_option("SIDES", arguments->words, "two programs, two presets or files of choices with options, or two lists of run files; -- before and between them")
+  command.add_option("SIDES", arguments->words, "two programs, two presets or files of settings with options, or two lists of run files; -- before and between them")
       ->required()
       ->expected(2, 10'000);
   command.add_option("--at-most", arguments->at_most, "how much slower B may be")->type_name("PERCENT")->capture_default_str();

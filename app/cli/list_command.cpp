@@ -38,7 +38,7 @@ void list_data() {
 
 void list_choices() {
   const RunSpec defaults;
-  std::printf("Choices (--set KEY=VALUE); * may change while training\n");
+  std::printf("Settings (--set KEY=VALUE); * may change while training\n");
   for (const Field& f : fields()) {
     if (f.key == "data.name") continue;
     const std::string value = field_text(defaults, f.key);
@@ -140,7 +140,7 @@ Run add_list(CLI::App& program) {
     RemoteArguments remote;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *program.add_subcommand("list", "list presets, data sets and choices, with their meaning");
+  CLI::App& command = *program.add_subcommand("list", "list presets, data sets and settings, with their meaning");
   command.add_option("WHAT", arguments->what, "presets, data, choices or all")
       ->check(CLI::IsMember({"presets", "data", "choices", "all"}));
   command.add_flag("--json", arguments->json, "print everything as one JSON object");

@@ -10,13 +10,13 @@
 namespace ws::cli {
 
 void SpecArguments::add_to(CLI::App& command, bool source_required) {
-  auto* option = command.add_option("RUN", source, "a preset (warpsight list presets), a JSON file, or a line of choices (ws1:…)");
+  auto* option = command.add_option("RUN", source, "a preset (warpsight list presets), a JSON file, or a line of settings (ws1:…)");
   if (source_required)
     option->required();
   else
-    command.add_option("--spec", source, "the same, for a line of choices that somebody sent: 'ws1:…'")->type_name("LINE")->excludes(option);
+    command.add_option("--spec", source, "the same, for a line of settings that somebody sent: 'ws1:…'")->type_name("LINE")->excludes(option);
   add_limit(command);
-  command.add_option("--set", overrides, "change one choice, for example exec.allocator=caching; can be repeated")
+  command.add_option("--set", overrides, "change one setting, for example exec.allocator=caching; can be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }

@@ -16,16 +16,12 @@ constexpr int kLine = 20;
 
 struct Entry {
   prof::PartId id;
-  const char* own_name = nullptr;     // nullptr: the name of the part of a step
-  const char* in_a_program = nullptr;  // of other programs, which have more kinds of kernels; nullptr: the same
-  QString name(bool program) const {
-    if (program && in_a_program) return QString::fromUtf8(in_a_program);
-    return QString::fromUtf8(own_name ? own_name : prof::part_name(id));
-  }
+  const char* own_name = nullptr;  // nullptr: the name of the part of a step
+  QString name() const { return QString::fromUtf8(own_name ? own_name : prof::part_name(id)); }
 };
-constexpr Entry kEntries[] = {{{Meaning::Matrix}, nullptr, "matrix product, convolution"},
+constexpr Entry kEntries[] = {{{Meaning::Matrix}},
                               {{Meaning::Pointwise}},
-                              {{Meaning::Reduction}, "reduction, norm", "reduction, norm, pooling"},
+                              {{Meaning::Reduction}},
                               {{Meaning::Loss}},
                               {{Meaning::Optimizer}},
                               {{Meaning::Copy}},
@@ -60,22 +56,21 @@ MeaningLegend::MeaningLegend(QWidget* parent) : QWidget(parent) {
 
 void MeaningLegend::setRuns(const std::vector<const Run*>& runs) {
   std::vector<size_t> now;
-  const bool program = std::ranges::any_of(runs, [](const Run* run) { return run && !run->hasChoices(); });
   for (size_t i = 0; i < std::size(kEntries); ++i)
     if (std::ranges::any_of(runs, [i](const Run* run) { return run && shows(*run, kEntries[i].id); })) now.push_back(i);
-  show(std::move(now), program);
+  show(std::move(now));
 }
 
 void MeaningLegend::setMeanings(const std::set<prof::Meaning>& meanings) {
   std::vector<size_t> now;
   for (size_t i = 0; i < std::size(kEntries); ++i)
     if (kEntries[i].id.kind == PartKind::OfMeaning && meanings.contains(kEntries[i].id.meaning)) now.push_back(i);
-  show(std::move(now), false);
+  show(std::move(now));
 }
 
-void MeaningLegend::show(std::vector<size_t> entries, bool program) {
-  if (entries == shown_ && program == of_program_) return;
-  shown_ = std::move(entries), of_program_ = program;
+void MeaningLegend::show(std::vector<size_t> entries) {
+  if (entries == shown_) return;
+  shown_ = std::move(entries);
   setAccessibleName(tr("Colours: %1").arg(names().join(", ")));
   updateGeometry();
   update();
@@ -83,7 +78,7 @@ void MeaningLegend::show(std::vector<size_t> entries, bool program) {
 
 QStringList MeaningLegend::names() const {
   QStringList names;
-  for (const size_t i : shown_) names << kEntries[i].name(of_program_);
+  for (const size_t i : shown_) names << kEntries[i].name();
   return names;
 }
 
@@ -93,7 +88,7 @@ std::vector<QPoint> MeaningLegend::places(int width) const {
   std::vector<QPoint> all;
   QPoint at(kLeft, 0);
   for (const size_t i : shown_) {
-    const int entry = kSquare + static_cast<int>(std::ceil(metrics.horizontalAdvance(kEntries[i].name(of_program_))));
+    const int entry = kSquare + static_cast<int>(std::ceil(metrics.horizontalAdvance(kEntries[i].name())));
     if (at.x() > kLeft && at.x() + entry > width) at = {kLeft, at.y() + kLine};
     all.push_back(at);
     at.rx() += entry + kBetween;
@@ -115,7 +110,7 @@ void MeaningLegend::paintEvent(QPaintEvent*) {
     const Entry& entry = kEntries[shown_[i]];
     draw_fill(painter, QRectF(all[i].x(), all[i].y() + 6, 9, 9), brush_of(entry.id));
     painter.setPen(theme().secondary);
-    painter.drawText(QRectF(all[i].x() + 14, all[i].y(), 200, kLine), Qt::AlignVCenter, entry.name(of_program_));
+    painter.drawText(QRectF(all[i].x() + 14, all[i].y(), 200, kLine), Qt::AlignVCenter, entry.name());
   }
 }
 

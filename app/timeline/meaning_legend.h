@@ -24,11 +24,10 @@ class MeaningLegend : public QWidget {
   void paintEvent(QPaintEvent*) override;
 
  private:
-  void show(std::vector<size_t> entries, bool program);
+  void show(std::vector<size_t> entries);
   std::vector<QPoint> places(int width) const;  // of the squares of shown_
 
   std::vector<size_t> shown_;
-  bool of_program_ = false;
 };
 
 }  // namespace ws::app

@@ -119,7 +119,7 @@ void TimelineOverlay::paintOverview() {
   p_->setFont(ui_font(11));
   p_->setPen(t.quiet);
   p_->drawText(QRect(10, 0, g_->gutter - 14, strip.height()), Qt::AlignVCenter,
-               (g_->gutter < 140 ? QObject::tr("trace, %1") : QObject::tr("whole trace, %1"))
+               (g_->gutter < 140 ? QObject::tr("steps, %1") : QObject::tr("all steps, %1"))
                    .arg(span_time(overview_range_.length())));
   const prof::Trace& marks = run->marks();
   for (size_t i = 0; i < marks.tracks().size(); ++i) {
@@ -128,7 +128,7 @@ void TimelineOverlay::paintOverview() {
     const double ns_per_px = static_cast<double>(overview_range_.length()) / plot.width(),
                  top = usual_top(rects, ns_per_px);
     QColor colour = t.run[std::max(0, run->slot) % 8];
-    colour.setAlphaF(0.75F);
+    colour.setAlphaF(0.45F);
     for (const auto& rect : rects) {
       const double high = std::max(2.0, std::min(1.0, step_time(rect, ns_per_px) / top) * plot.height());
       p_->fillRect(QRectF(plot.left() + std::floor(rect.x0), plot.bottom() + 1 - high,

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
@@ -59,6 +60,10 @@ QSize Legend::sizeHint() const {
 }
 
 // A partly visible number would be misread, so show all of it or none.
+void Legend::setQuiet(bool quiet) {
+  if (std::exchange(quiet_, quiet) != quiet) update();
+}
+
 bool Legend::showsValues() const { return !badgesOnly() && width() + 1 >= sizeHint().width(); }
 
 // Badges move closer together if there is little space.
@@ -68,6 +73,7 @@ double Legend::badgePitch() const {
 }
 
 void Legend::paintEvent(QPaintEvent*) {
+  if (quiet_) return;
   QPainter painter(this);
   double x = 0;
   for (size_t i = 0; i < items_.size(); ++i) {

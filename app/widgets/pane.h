@@ -23,6 +23,7 @@ class Legend : public QWidget {
   void setItems(std::vector<LegendItem> items);
   const std::vector<LegendItem>& items() const { return items_; }
   bool showsValues() const;
+  void setQuiet(bool quiet);  // the values stand elsewhere, with their badges
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return {0, 20}; }
 
@@ -33,6 +34,7 @@ class Legend : public QWidget {
   double badgePitch() const;
   bool badgesOnly() const { return items_.size() > 3; }
   std::vector<LegendItem> items_;
+  bool quiet_ = false;
 };
 
 class NoteLabel;

@@ -30,7 +30,7 @@ QToolButton* SectionTitle::addHelp() {
   help_->setCheckable(true);
   help_->setFont(ui_font(10.5, 600));
   help_->setAccessibleName(tr("Explain %1").arg(text()));
-  help_->setToolTip(tr("Explain these choices"));
+  help_->setToolTip(tr("Explain these settings"));
   const double title = QFontMetricsF(ui_font(12.5, 600)).horizontalAdvance(text());
   help_->setGeometry(22 + static_cast<int>(title) + 8, 4, 16, 16);
   return help_;

@@ -37,7 +37,7 @@ AllPages make_all_pages(Workspace& workspace) {
   tab("Kernels", kernel, "Can you write this op faster?");
   tab("Memory", memory_page(workspace), "Who holds memory, when and where?");
   tab("Ranks", ranks_page(workspace), "Which GPU comes late, and what do all others lose by it?");
-  tab("Experiments", experiments_page(workspace), "How do choices combine?");
+  tab("Experiments", experiments_page(workspace), "How do settings combine?");
   tab("Experiments", lab_page(workspace), "How does one operation behave over many sizes?");
   tab("Library", library.library, "Which runs are there?");
   tab("Library", query_page(workspace), "Any other question, in SQL");

@@ -293,7 +293,7 @@ void MainWindow::runStarted(Run* run) {
 // Setup follows what trains, and says so.
 void MainWindow::takeChoices(const Run& run) {
   workspace_.choices()->replace(run.spec);
-  workspace_.say(tr("Setup has the choices of %1 now. “Bring back mine” in Setup returns yours.").arg(run.title), false);
+  workspace_.say(tr("Setup has the settings of %1 now. “Bring back mine” in Setup returns yours.").arg(run.title), false);
 }
 
 void MainWindow::showRuns() {
@@ -339,7 +339,7 @@ void MainWindow::refreshBars() {
   const QString keys =
       live_->isVisible()     ? tr("[W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
       : bar_->showsProgram() ? tr("[Ctrl R] records the program again · [?] keys")
-                             : tr("[Ctrl R] trains with the choices in Setup · [?] keys");
+                             : tr("[Ctrl R] trains with the settings in Setup · [?] keys");
   status_->setKeys(keys);
   setup_button_->setText(bar_->showsProgram() ? tr("Program") : tr("Setup"));
   offerPages(bar_->showsProgram());
@@ -363,7 +363,7 @@ void MainWindow::checkTemporaryFolder() {
 
 QString MainWindow::openFilters() {
   return tr("Everything that opens (%1 *.csv.gz);;Warpsight runs (*.wsrun);;Traces and memory snapshots of other tools "
-            "(%1);;Choices, experiments, laboratory results (*.json);;Tables to learn from (*.csv *.csv.gz);;All files (*)")
+            "(%1);;Settings, experiments, laboratory results (*.json);;Tables to learn from (*.csv *.csv.gz);;All files (*)")
       .arg(readable_files());
 }
 

@@ -197,7 +197,7 @@ void TopBar::build() {
   stop_ = new QPushButton(tr("Stop"), this);
   step_ = new QPushButton(tr("Step"), this);
   for (QPushButton* button : {train_, stop_, step_}) button->setFont(ui_font(12.5, 500)), row->addWidget(button);
-  train_->setToolTip(tr("Train with the choices in Setup (Ctrl+R)"));
+  train_->setToolTip(tr("Train with the settings in Setup (Ctrl+R)"));
   stop_->setToolTip(tr("Stop after this step and keep the run (Ctrl+.)"));
   step_->setToolTip(tr("Run one step and pause again (F10)"));
   connect(train_, &QPushButton::clicked, this, &TopBar::trainClicked);
@@ -429,7 +429,7 @@ void TopBar::showButtons(const Run* run, bool busy, bool paused) {
   train_icon_ = busy && !paused ? "pause" : program_ ? "record" : "play";
   showTrainIcon();
   train_->setToolTip(program_ ? tr("Run the program again and record it at the level on the left (Ctrl+R)")
-                              : tr("Train with the choices in Setup (Ctrl+R)"));
+                              : tr("Train with the settings in Setup (Ctrl+R)"));
   stop_->setToolTip(program_ ? tr("Interrupt the program, as Ctrl+C would (Ctrl+.)")
                              : tr("Stop after this step and keep the run (Ctrl+.)"));
   train_name_ = name;

@@ -159,7 +159,7 @@ void WindowLayout::restoreRuns() {
     const std::string choices = settings.value("session/choices").toString().toStdString();
     if (!choices.empty()) workspace_.choices()->setSpec(parse_spec(choices));
   } catch (const std::exception&) {
-    workspace_.say(tr("The choices of the last session could not be read; the defaults are shown."), false);
+    workspace_.say(tr("The settings of the last session could not be read; the defaults are shown."), false);
   }
   std::vector<Run*> ticked;
   RunLibrary* library = workspace_.library();

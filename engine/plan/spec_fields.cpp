@@ -113,7 +113,7 @@ constexpr FieldValue kLaunches[] = {
     {"graph", "Whole steps are one cudaGraphLaunch. Look at the launch gaps: they close."},
     {"persistent", "One kernel runs many steps and keeps the weights on the chip. Look for a single long block in the timeline."},
     {"auto",
-     "The fastest launch that the other choices allow: persistent, then graph, then eager. Look at the Plan: it names "
+     "The fastest launch that the other settings allow: persistent, then graph, then eager. Look at the Plan: it names "
      "the launch."}};
 constexpr FieldValue kPrecisions[] = {
     {"fp32", "Full single precision; no tensor cores. Look at the matrix products in Step time."},
@@ -459,7 +459,7 @@ const Field& field(std::string_view key) {
   for (const Field& f : table())
     if (f.key == key) return f;
   const std::string_view meant = meant_by(key);
-  throw SpecError(std::string(key) + ": there is no such choice" + (meant.empty() ? "" : ". Did you mean " + std::string(meant) + "?"));
+  throw SpecError(std::string(key) + ": there is no such setting" + (meant.empty() ? "" : ". Did you mean " + std::string(meant) + "?"));
 }
 
 }  // namespace ws

@@ -74,7 +74,7 @@ std::string why_refused(const Hello& hello, const LaunchedRank& self, const std:
            std::to_string(self.ranks) + ".";
   if (hello.choices != choices)
     return name_of(hello) + " was started with " + difference(choices, hello.choices) +
-           ": start every rank with the same choices.";
+           ": start every rank with the same settings.";
   return {};
 }
 

@@ -97,7 +97,7 @@ LabSpec lab_spec_from_json(const json& given) {
   const json known = to_json(LabSpec{});
   for (const auto& [key, value] : in.entries())
     if (std::ranges::find(kTexts, key) != std::end(kTexts)) value.text();
-    else if (!known.contains(key)) throw Failure(value.path() + ": there is no such choice");
+    else if (!known.contains(key)) throw Failure(value.path() + ": there is no such setting");
   return read_from<LabSpec>(in, list);
 }
 

@@ -65,7 +65,7 @@ std::vector<std::string> mismatches(const ComparedRun& a, const ComparedRun& b) 
   if (other_program(a, b))
     out.push_back("different programs, " + programs_of(a, b) + ": the figures stand side by side, and neither is better");
   else if ((a.imported && !a.spec) || (b.imported && !b.spec))
-    out.emplace_back("trained by another program: its choices are not known here");
+    out.emplace_back("trained by another program: its settings are not known here");
   if (!a.python_level.empty() && !b.python_level.empty() && a.python_level != b.python_level)
     out.push_back("recorded at level " + a.python_level + " and at level " + b.python_level + ": a higher level slows Python more");
   return out;

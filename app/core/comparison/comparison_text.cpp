@@ -287,7 +287,7 @@ std::string to_text(const Comparison& c, prof::GroupBy by) {
 std::string to_text(const Comparison& c) {
   std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n" + answer_text(c) + "\n";
   for (const FieldChange& choice : c.choices)
-    text += "Choice: " + std::string(field(choice.key).label) + " " + choice_text(choice.from) + " -> " + choice_text(choice.to) + "\n";
+    text += "Setting: " + std::string(field(choice.key).label) + " " + choice_text(choice.from) + " -> " + choice_text(choice.to) + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
   text += measures_text(c);
   const std::string waits = stalls_text(c.stalls);

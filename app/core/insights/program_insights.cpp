@@ -1,6 +1,7 @@
 #include "app/core/insights/trace_insights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
@@ -379,8 +380,16 @@ class Program {
                             prof::Meaning::Idle, all, "", "loader ready");
     found.part = prof::PartKind::HostData;
     const auto loader = [](int64_t workers) { return "`DataLoader(num_workers=" + std::to_string(workers) + ")`"; };
-    found.how = loader(workers_) + " → " + loader(workers_ + 1) + " or more, or prepare the data once.";
+    found.how = loader(workers_) + " → " + loader(enough_workers(found.share)) + ", which make a batch as often as a step without waits needs one. Or prepare the data once.";
     return found;
+  }
+
+  // So many make a batch in the time of a step that does not wait for one; the program has some already, or loads by itself.
+  int64_t enough_workers(double waits) const {
+    constexpr double kMostShare = 0.99;
+    const double share = std::min(waits, kMostShare);
+    const double needed = workers_ > 0 ? static_cast<double>(workers_) / (1 - share) : share / (1 - share);
+    return std::max(workers_ + 1, static_cast<int64_t>(std::ceil(needed)));
   }
 
   // Lines that waited between trace windows only. There, no call of CUDA shows that they did: a value of the CPU is read in

@@ -36,7 +36,7 @@ std::vector<ShippedLab> shipped_labs() {
 
 nlohmann::json read_lab_file(const std::string& path) {
   nlohmann::json object = read_json(path);
-  if (!object.is_object()) throw Failure(path + ": expected one JSON object with the choices of a sweep");
+  if (!object.is_object()) throw Failure(path + ": expected one JSON object with the settings of a sweep");
   return object;
 }
 

@@ -128,12 +128,12 @@ ChosenEdits choices_of(const RunSpec& before, const std::vector<prof::Edit>& edi
   ChosenEdits chosen{before, {}, {}};
   for (const prof::Edit& edit : edits) {
     const EditChoice* choice = choice_of(edit);
-    if (!choice) return {before, {}, "\"" + edit.text + "\" is no choice of a training, so it cannot be checked."};
+    if (!choice) return {before, {}, "\"" + edit.text + "\" is no setting of a training, so it cannot be checked."};
     set_field(chosen.spec, choice->key, choice->value);
     if (edit.kind == prof::EditKind::OneGraph) chosen.spec.exec.graph_steps = 1;
   }
   chosen.changes = diff(before, chosen.spec);
-  if (chosen.changes.empty()) chosen.refusal = "The training has these choices already.";
+  if (chosen.changes.empty()) chosen.refusal = "The training has these settings already.";
   else if (const auto reason = why_invalid(chosen.spec, cuda)) chosen.refusal = reason->text;
   return chosen;
 }

@@ -16,7 +16,7 @@
 
 namespace ws::app {
 
-// The choices that do what these edits say, or why there are none: "fc1 /2: no choice does this."
+// The choices that do what these edits say, or why there are none: "fc1 /2: no setting does this."
 struct ChosenEdits {
   RunSpec spec;
   std::vector<FieldChange> changes;

@@ -103,7 +103,7 @@ void list(JsonFields& f, Summary& s) {
   list(f, s.calls);
   f("device", s.device);
   f.as("spec", ws::to_json(s.spec), [&s](const JsonInput& in) {
-    if (!in.there()) in.refuse("the choices of the run");
+    if (!in.there()) in.refuse("the settings of the run");
     s.spec = parse_spec(dumped(in.value()));
   });
 }
@@ -148,7 +148,7 @@ void read_change(const JsonInput& in, RunUpdate& run) {
   const Change change{in.at("step").whole(0), in.at("key").text(), in.at("from").text(), in.at("to").text()};
   if (can_be_set(change)) return run.changes.push_back(change);
   run.messages.push_back({"Step " + std::to_string(change.step) + ": " + change.key + " is now " + change.to +
-                          ". This version of Warpsight does not know that choice."});
+                          ". This version of Warpsight does not know that setting."});
 }
 
 void read_news(std::string_view text, RemoteUpdate& u) {

@@ -114,7 +114,7 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
 }
 
 std::string choices_table(const std::vector<ReportRun>& runs) {
-  std::string head = "<th>choice</th>", body;
+  std::string head = "<th>setting</th>", body;
   for (size_t i = 0; i < runs.size(); ++i) head += "<th>" + letter(runs, i) + "</th>";
   for (const ChoiceRow& choice : choices_that_differ(runs)) {
     std::vector<std::string> cells{choice.key};
@@ -122,8 +122,8 @@ std::string choices_table(const std::vector<ReportRun>& runs) {
     body += row(cells, "td");
   }
   const auto known = std::ranges::count_if(runs, [](const ReportRun& r) { return r.run.spec.has_value(); });
-  if (known < 2) return "<p>The choices of fewer than two of the runs are known here.</p>\n";
-  return body.empty() ? "<p>The same choices in all runs whose choices are known.</p>\n"
+  if (known < 2) return "<p>The settings of fewer than two of the runs are known here.</p>\n";
+  return body.empty() ? "<p>The same settings in all runs whose settings are known.</p>\n"
                       : "<table><tr>" + head + "</tr>\n" + body + "</table>\n";
 }
 

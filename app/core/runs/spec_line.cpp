@@ -55,14 +55,14 @@ bool is_spec_line(std::string_view text) { return trimmed(text, kAround).starts_
 
 RunSpec spec_of_line(std::string_view line) {
   line = trimmed(line, kAround);
-  if (!line.starts_with(kPrefix)) throw SpecError("A line with choices begins with ws1: and this one does not.");
-  if (line.size() > kMostBytes) throw SpecError("The line with choices is too long.");
+  if (!line.starts_with(kPrefix)) throw SpecError("A line with settings begins with ws1: and this one does not.");
+  if (line.size() > kMostBytes) throw SpecError("The line with settings is too long.");
   RunSpec spec;
   for (std::string_view rest = line.substr(kPrefix.size()); !rest.empty();) {
     const std::string_view part = rest.substr(0, rest.find(';'));
     rest = rest.substr(std::min(part.size() + 1, rest.size()));
     const size_t equals = part.find('=');
-    if (equals == std::string_view::npos) throw SpecError("The line with choices is cut off at \"" + one_line(part) + "\". Copy it again.");
+    if (equals == std::string_view::npos) throw SpecError("The line with settings is cut off at \"" + one_line(part) + "\". Copy it again.");
     const std::string key(part.substr(0, equals)), value = unescaped(part.substr(equals + 1));
     if (key == "name")
       spec.name = value;

@@ -43,7 +43,7 @@ Table checks_table(const std::vector<Proof>& proofs, const ProvedPredictions& pr
                    {.key = "run", .name = "run", .kind = Kind::Text},
                    {.key = "before_us", .name = "before", .unit = "µs", .kind = Kind::Time, .tip = "measured step without the change"},
                    {.key = "predicted_us", .name = "predicted", .unit = "µs", .kind = Kind::Time, .tip = "of a step"},
-                   {.key = "measured_us", .name = "measured", .unit = "µs", .kind = Kind::Time, .tip = "of a step, with the choices that do the edits"},
+                   {.key = "measured_us", .name = "measured", .unit = "µs", .kind = Kind::Time, .tip = "of a step, with the settings that do the edits"},
                    {.key = "off", .name = "off", .unit = "%", .kind = Kind::Percent, .tip = "as a share of the measured step; below 0, the prediction was too short"}};
   std::string kind;
   for (const Proof& proof : proofs) {

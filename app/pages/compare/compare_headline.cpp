@@ -230,7 +230,7 @@ void CompareHeadline::showCauses(const ComparedRuns& compared) {
   }
   if (compared.runs.size() > 2) lines << fastest_of(compared);
   lines << where_recorded(compared);
-  if (!compared.pair()) lines << tr("Train, change one choice and train again, or record a program twice: both are in the Runs list.");
+  if (!compared.pair()) lines << tr("Train, change one setting and train again, or record a program twice: both are in the Runs list.");
   lines.removeAll(QString());
   causes_->setText(with_units(lines.join("<br>")));
 }
@@ -243,12 +243,12 @@ void CompareHeadline::showChoices(const ComparedRuns& compared) {
                       theme().secondary.name(), QString::fromStdString(choice_text(change.from)).toHtmlEscaped(),
                       QString::fromStdString(choice_text(change.to)).toHtmlEscaped());
   const auto count = parts.size();
-  if (count > 8) parts = parts.mid(0, 8) << tr("%1 more under Choices").arg(count - 8);
+  if (count > 8) parts = parts.mid(0, 8) << tr("%1 more under Settings").arg(count - 8);
   choices_->setVisible(compared.pair() && compared.comparison.choices_known);
   choices_->setText(
       parts.isEmpty()
-          ? tr("The same choices in both.")
-          : QString("<b>%1 → %2: %3</b> &nbsp; ").arg(letter(compared.baseline), letter(compared.candidate), count == 1 ? tr("1 choice differs") : tr("%1 choices differ").arg(count)) +
+          ? tr("The same settings in both.")
+          : QString("<b>%1 → %2: %3</b> &nbsp; ").arg(letter(compared.baseline), letter(compared.candidate), count == 1 ? tr("1 setting differs") : tr("%1 settings differ").arg(count)) +
                 parts.join(" &nbsp;·&nbsp; "));
 }
 

@@ -403,8 +403,8 @@ QString CompareTab::stepsNote() const {
 }
 
 void CompareTab::showLegend() {
-  const auto strip = [](const char* mark, Tint of) { return QString("<span style='color:%1'>%2</span>").arg(tint(of).color().name(), QString::fromUtf8(mark)); };
-  legend_->setText(strip("▂", Tint::Slower) + tr(" slower  ") + strip("▂", Tint::Faster) + tr(" faster  ") +
+  const auto strip = [](const char* mark, Tint of) { return QString("<span style='color:%1; font-size:15px'>%2</span>").arg(tint(of).color().name(), QString::fromUtf8(mark)); };
+  legend_->setText(strip("▬", Tint::Slower) + tr(" slower  ") + strip("▬", Tint::Faster) + tr(" faster  ") +
                    strip("┅", Tint::New) + tr(" not in the baseline · dimmed: the next step"));
 }
 

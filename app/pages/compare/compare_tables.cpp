@@ -108,7 +108,7 @@ CompareTables::CompareTables(QWidget* parent)
       groups_(new QComboBox(this)) {
   style_table(*measures_, tr("Measures"));
   style_table(*kernels_, tr("Kernels by difference"));
-  style_table(*choices_, tr("Choices that differ"));
+  style_table(*choices_, tr("Settings that differ"));
   for (QTableWidget* table : {measures_, kernels_, choices_}) {
     table->setItemDelegate(new CompareDelegate(table));
     table->horizontalHeader()->setIconSize({15, 15});
@@ -126,7 +126,7 @@ CompareTables::CompareTables(QWidget* parent)
     group_ = groups_->currentData().toInt();
     fillKernels();
   });
-  addPage(tr("Choices"), choices_);
+  addPage(tr("Settings"), choices_);
   waits_page_ = addPage(tr("X-ray by Δ"), waits_);
   setPageVisible(waits_page_, false);
 }
@@ -327,7 +327,7 @@ void CompareTables::showChoices(const ComparedRuns& compared) {
   std::vector<std::pair<int, QString>> heads;
   for (const Run* run : compared.runs) heads.emplace_back(run->slot, run->title);
   choices_->setColumnCount(1 + static_cast<int>(compared.runs.size()));
-  choices_->setHorizontalHeaderItem(0, new QTableWidgetItem(tr("Choice")));
+  choices_->setHorizontalHeaderItem(0, new QTableWidgetItem(tr("Setting")));
   head_with_runs(*choices_, 1, heads);
   choices_->setRowCount(static_cast<int>(rows.size()));
   for (int row = 0; row < choices_->rowCount(); ++row) {

@@ -167,7 +167,7 @@ QString choice_rows(const Run& run) {
     }
     rows += row(part, values.join(QStringLiteral(", ")));
   }
-  return QString("<div style='color:%1; margin-left:2px; margin-top:6px'>%2</div>").arg(theme().quiet.name(), QObject::tr("choices of this run")) + table(rows);
+  return QString("<div style='color:%1; margin-left:2px; margin-top:6px'>%2</div>").arg(theme().quiet.name(), QObject::tr("settings of this run")) + table(rows);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ ExperimentDialog::ExperimentDialog(const RunSpec& base, QWidget* parent) : QDial
   form->addRow(tr("Repeats"), repeats_);
   column->addLayout(form);
   auto* hint = new QLabel(
-      tr("Choose the values to try. Every combination is trained. All other choices stay as in Setup."), this);
+      tr("Choose the values to try. Every combination is trained. All other settings stay as in Setup."), this);
   hint->setWordWrap(true);
   hint->setForegroundRole(QPalette::PlaceholderText);
   column->addWidget(hint);

@@ -26,7 +26,7 @@ struct Measured {
 };
 // nullopt if no run of the trial succeeded
 std::optional<Measured> measured(const TrialResult& trial, Outcome outcome);
-QString skipped_text(const std::vector<Trial>& trials, bool cuda);  // "3 of 10 choices need a GPU"; empty if there are none
+QString skipped_text(const std::vector<Trial>& trials, bool cuda);  // "3 of 10 settings need a GPU"; empty if there are none
 QString state_of(const TrialResult& trial);  // "skipped: …", "failed: …", "not yet"; empty if there are numbers
 
 // Trials as a grid: the longest axis across, combinations of the other axes down. A ladder

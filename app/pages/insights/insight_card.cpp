@@ -96,6 +96,7 @@ void EvidenceBars::setContent(const RunFacts& facts, const std::vector<Part>& sp
   rows_.clear();
   step_us_ = facts.step_us;
   rule_ = QString::fromStdString(insight.rule), several_parts_ = insight.several_parts;
+  host_waits_ = insight.host_waits_us > 0;
   look_at_ = {insight.look_at, insight.part}, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || (insight.share > 0 && !(insight.host_waits_us > 0)), whole_trace_ = facts.whole_trace;
   steps_ = of_ranks_ ? QString() : QString::fromStdString(prof::which_steps(facts.steps)) + (facts.rank < 0 ? QString() : tr(" of rank %1").arg(facts.rank));
   const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !(insight.host_waits_us > 0) && !insight.of_median && !facts.whole_trace;  // a step has other shares
@@ -206,6 +207,7 @@ QString EvidenceBars::caption() const {
   if (rows_.empty() || rows_[0].parts.empty() || !(meant_us_ > 0)) return {};
   QString of = whole_trace_ ? tr("the time") : steps_.isEmpty() ? tr("the step") : tr("the median");
   if (!steps_.isEmpty()) of += tr(" of %1").arg(steps_);
+  if (host_waits_) return tr("the GPU waits meanwhile for %1: “%2” of %3").arg(timeText(meant_us_), nameOfPart(), of);
   if (figures_in_text_) return tr("%1, in %2").arg(nameOfPart(), of);
   return tr("%1: %2, %3 of %4").arg(nameOfPart(), timeText(meant_us_), shareText(), of);
 }

@@ -58,6 +58,7 @@ class EvidenceBars : public QWidget {
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
   double step_us_ = 0, meant_us_ = 0;  // meant: the part that the insight is about
+  bool host_waits_ = false;            // also while the GPU works
   bool figures_in_text_ = false;       // of that part: the card says them
   prof::PartId look_at_{prof::Meaning::Other};
   QString rule_;   // "waits for data"

@@ -104,7 +104,7 @@ void InsightsTab::refresh() {
   }
   fill(facts, found);
   showAttempts();
-  emit counted(static_cast<int>(found.size()));
+  emit counted(static_cast<int>(std::ranges::count(found, false, &Insight::changes_little)));
 }
 
 void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {

@@ -118,7 +118,7 @@ LabForm::LabForm(QWidget* parent) : QWidget(parent) {
 QWidget* LabForm::buildHead() {
   presets_ = new QComboBox(this);
   presets_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  presets_->addItem(tr("Own choices"));
+  presets_->addItem(tr("Own settings"));
   for (const ShippedLab& shipped : shipped_labs())
     presets_->addItem(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path));
   connect(presets_, &QComboBox::activated, this, &LabForm::loadPreset);

@@ -189,7 +189,7 @@ QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int 
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Calls)
     return tr("Calls of cudaMalloc, cudaFree and similar per step");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  const QString names[] = {tr("Compare"),   tr("Name"),          tr("Preset"),           tr("Changed choices"), tr("Status"),
+  const QString names[] = {tr("Compare"),   tr("Name"),          tr("Preset"),           tr("Changed settings"), tr("Status"),
                            tr("Test loss"), tr("Training loss"), tr("Test accuracy, %"), tr("Step time"),       tr("Peak memory"),
                            tr("Allocator calls"), tr("Tags"), tr("Device"),  tr("Date")};
   return names[section];

@@ -94,7 +94,7 @@ QWidget* LibraryTab::buildBar() {
   row->setContentsMargins(0, 0, 0, 0);
   row->setSpacing(6);
   auto* find = new QLineEdit(bar);
-  find->setPlaceholderText(tr("Search names, choices, tags"));
+  find->setPlaceholderText(tr("Search names, settings, tags"));
   find->setToolTip(tr("All words must match. tag:… status:… preset:… device:… search one column."));
   find->setAccessibleName(tr("Search the library"));
   find->setClearButtonEnabled(true);

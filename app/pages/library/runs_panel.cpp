@@ -41,7 +41,7 @@ QString choices_line(const Run& run, const Run* baseline, size_t most) {
   const bool beside = baseline && baseline != &run && comparable(*baseline, run);
   const RunSpec& from = beside ? baseline->spec : plain_choices(run.spec);
   if (const QString changes = changes_between(from, run.spec, most); !changes.isEmpty()) return changes;
-  return beside ? QObject::tr("same choices as %1").arg(run_letter(baseline->slot))
+  return beside ? QObject::tr("same settings as %1").arg(run_letter(baseline->slot))
                 : QObject::tr("as preset %1").arg(QString::fromStdString(data_label(run.spec.data)));
 }
 
@@ -353,7 +353,7 @@ void RunsPanel::fillMenu(QMenu& menu, Run* run) {
   menu.addAction(tr("Make it the baseline"), this, [this, run] { library_->selection().setBaseline(run->handle); })
       ->setEnabled(run != library_->current());
   menu.addAction(tr("Show only this"), this, [this, run] { library_->tickOnly({run}); });
-  menu.addAction(tr("Use its choices"), this, [this, run] { emit useChoices(run); });
+  menu.addAction(tr("Use its settings"), this, [this, run] { emit useChoices(run); });
   auto* change = menu.addMenu(tr("Train again with one change"));
   fill_change_menu(*change, *run, [this](const RunSpec& spec, const QString& title) { emit trainWanted(spec, title); });
   menu.addAction(tr("Run the same in PyTorch"), this, [this, run] { emit torchWanted(run->spec); })

@@ -71,13 +71,13 @@ QMenu* preset_menu(SetupPanel* panel, Choices* choices) {
 
 void copy_choices(Workspace& workspace) {
   QGuiApplication::clipboard()->setText(QString::fromStdString(spec_line(workspace.choices()->spec())));
-  workspace.say(QObject::tr("Copied: the choices as one line. Somebody else pastes it with Run › Paste choices, or trains it with warpsight train --spec."), false);
+  workspace.say(QObject::tr("Copied: the settings as one line. Somebody else pastes it with Run › Paste settings, or trains it with warpsight train --spec."), false);
 }
 
 void paste_choices(Workspace& workspace) {
   try {
     workspace.choices()->edit(spec_of_line(QGuiApplication::clipboard()->text().toStdString()));
-    workspace.say(QObject::tr("The choices of the line are set."), false);
+    workspace.say(QObject::tr("The settings of the line are set."), false);
   } catch (const Failure& problem) {
     workspace.say(QString::fromUtf8(problem.what()), true);
   }
@@ -106,9 +106,9 @@ Page setup_page(Workspace& workspace) {
   page.menus.push_back(
       {MenuName::Run,
        {preset_menu(panel, workspace.choices())->menuAction(),
-        page_action(panel, QObject::tr("Choices as JSON…"), QKeySequence("Ctrl+J"), [panel] { panel->editJson(); }),
-        page_action(panel, QObject::tr("Copy choices as a line"), {}, [&workspace] { copy_choices(workspace); }),
-        page_action(panel, QObject::tr("Paste choices"), {}, [&workspace] { paste_choices(workspace); })}});
+        page_action(panel, QObject::tr("Settings as JSON…"), QKeySequence("Ctrl+J"), [panel] { panel->editJson(); }),
+        page_action(panel, QObject::tr("Copy settings as a line"), {}, [&workspace] { copy_choices(workspace); }),
+        page_action(panel, QObject::tr("Paste settings"), {}, [&workspace] { paste_choices(workspace); })}});
   return page;
 }
 

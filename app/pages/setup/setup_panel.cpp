@@ -135,7 +135,7 @@ QWidget* SetupPanel::buildDifference() {
   list_->setObjectName("differences");
   list_->setProperty("link", true);
   list_->setFont(ui_font(11));
-  list_->setToolTip(tr("Lists the choices that differ"));
+  list_->setToolTip(tr("Lists the settings that differ"));
   differences_menu_ = new QMenu(list_);
   connect(list_, &QPushButton::clicked, this, [this] {
     fillDifferences();
@@ -275,7 +275,7 @@ void SetupPanel::relayout(const QString& group) {
       ++line, column = 0;
   }
   showHint(group);
-  if (more_.count(group)) more_[group]->setText(show_more_[group] ? tr("Fewer choices") : tr("More choices"));
+  if (more_.count(group)) more_[group]->setText(show_more_[group] ? tr("Fewer settings") : tr("More settings"));
 }
 
 // The row whose key begins the sentence; nullptr if none does.
@@ -425,10 +425,10 @@ void SetupPanel::refreshDifference() {
   take_->setVisible(!running_ && (mine || count > 0));
   if (mine) {
     take_->setText(tr("Bring back mine"));
-    take_->setToolTip(tr("Your choices before these were set by a training that you did not set up here"));
+    take_->setToolTip(tr("Your settings before these were set by a training that you did not set up here"));
   } else if (count > 0) {
     take_->setText(tr("Reset to %1").arg(other_letter_));
-    take_->setToolTip(tr("Sets all choices as in run %1").arg(other_letter_));
+    take_->setToolTip(tr("Sets all settings as in run %1").arg(other_letter_));
   }
   const bool differs = count > 0 && !running_;
   difference_->setProperty("differs", differs);
@@ -436,11 +436,11 @@ void SetupPanel::refreshDifference() {
   title_->setText(running_ ? tr("This training") : tr("Next training"));
   differs_->setForegroundRole(differs ? QPalette::WindowText : QPalette::PlaceholderText);
   differs_->setToolTip({});
-  if (running_) return differs_->setText(tr("the choices of the run in training"));
-  if (!other_) return differs_->setText(tr("Train makes a run of these choices"));
-  if (count == 0) return differs_->setText(tr("same choices as %1").arg(other_letter_));
+  if (running_) return differs_->setText(tr("the settings of the run in training"));
+  if (!other_) return differs_->setText(tr("Train makes a run of these settings"));
+  if (count == 0) return differs_->setText(tr("same settings as %1").arg(other_letter_));
   differs_->setText(count == 1 ? tr("differs from %1: %2").arg(other_letter_, text(field(changes[0].key).label))
-                               : tr("differs from %2 in %1 choices").arg(count).arg(other_letter_));
+                               : tr("differs from %2 in %1 settings").arg(count).arg(other_letter_));
   differs_->setToolTip(tr("Against %1, the shown run: %2. Dashed: the value of %1.")
                            .arg(other_letter_, changes_between(*other_, choices_->spec(), kAllChanges)));
 }
@@ -473,7 +473,7 @@ void SetupPanel::refreshFooter() {
   if (stops_)
     say(tr("This stops the run in training, which is kept as far as it came."), false);
   else if (fixed)
-    say(tr("%1 cannot change while a run trains. Train anew stops this run and starts one with all choices here.")
+    say(tr("%1 cannot change while a run trains. Train anew stops this run and starts one with all settings here.")
             .arg(QString::fromUtf8(field(fixed->key).label.data())),
         false);
   else if (!waiting.empty())

@@ -13,10 +13,10 @@ namespace ws::app {
 
 SpecJsonDialog::SpecJsonDialog(const RunSpec& spec, QWidget* parent)
     : QDialog(parent), spec_(spec), editor_(new QPlainTextEdit(this)), verdict_(new QLabel(this)) {
-  setWindowTitle(tr("Choices as JSON"));
+  setWindowTitle(tr("Settings as JSON"));
   resize(560, 640);
   editor_->setFont(mono_font(12));
-  editor_->setAccessibleName(tr("Choices as JSON"));
+  editor_->setAccessibleName(tr("Settings as JSON"));
   editor_->setPlainText(QString::fromStdString(spec_text(spec, 2)));
   verdict_->setWordWrap(true);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);

@@ -210,7 +210,7 @@ QWidget* WhatIfPanel::buildEdits() {
   together_ = label(body, 11), proof_ = label(body, 11), why_not_ = label(body, 11);
   for (QLabel* quiet : {together_, why_not_}) quiet->setForegroundRole(QPalette::PlaceholderText);
   prove_ = new QPushButton(tr("Check it"), body);
-  prove_->setToolTip(tr("Trains with the choices now and with the choices that do the edits, in turn, and compares the measured step with the prediction."));
+  prove_->setToolTip(tr("Trains with the settings now and with the settings that do the edits, in turn, and compares the measured step with the prediction."));
   clear_ = new QPushButton(tr("Clear"), body);
   clear_->setProperty("small", true);
   edits_pane_->addOption(clear_);

@@ -107,7 +107,7 @@ class OneAnswer {
     const app::TrainingSession& session = *window_.workspace()->session();
     if (!differs_) differs_ = find<app::SetupPanel>()->findChild<QLabel*>("differs");
     const QString line = differs_->text();
-    if (session.busy()) return line == "the choices of the run in training" ? QString() : "Setup: " + line;
+    if (session.busy()) return line == "the settings of the run in training" ? QString() : "Setup: " + line;
     if (!current_ || !current_->hasChoices()) return QString();
     static const QRegularExpression of("(?:from|as) ([A-Z]+)");
     return of.match(line).captured(1) == letter_ ? QString() : "Setup: " + line;

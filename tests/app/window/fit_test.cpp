@@ -118,9 +118,9 @@ void FitTest::aNewWindow() {
     check(*window, QString("first start, %1").arg(size.width()), wrong);
     for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
     for (QAbstractButton* button : window->findChild<SetupPanel*>()->findChildren<QAbstractButton*>())
-      if (button->text() == "More choices" || button->text() == "…" || button->text() == "?") button->click();
+      if (button->text() == "More settings" || button->text() == "…" || button->text() == "?") button->click();
     settle();
-    check(*window, QString("all choices, %1").arg(size.width()), wrong);
+    check(*window, QString("all settings, %1").arg(size.width()), wrong);
     window->workspace()->say("There is no ended run to save, and this sentence says so at a length that needs the whole line.",
                 true);
     settle();

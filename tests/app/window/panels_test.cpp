@@ -280,7 +280,7 @@ void PanelsTest::aHeadingInThePlanOpensABlock() {
   QTest::mouseClick(shown.plan.table()->viewport(), Qt::LeftButton, {}, shown.plan.table()->visualRect(shown.plan.model()->index(heading, 0)).center());
   QVERIFY(!shown.run->folded("block 1"));
   QCOMPARE(shown.plan.model()->rowCount(), shown.ops);
-  QVERIFY2(shown.layers().contains("attn3") && shown.layers().contains("block 2"), "a choice of the user counts for Memory, too");
+  QVERIFY2(shown.layers().contains("attn3") && shown.layers().contains("block 2"), "a setting of the user counts for Memory, too");
 }
 
 // The arrow of a layer's row in Kernels folds its block, and a click on the strip in Memory opens it.

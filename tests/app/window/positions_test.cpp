@@ -147,9 +147,9 @@ void PositionsTest::nothingMoves() {
   workspace.pick(first);
   look("a run is opened");
   workspace.choices()->set("exec.allocator", "arena");
-  look("a choice differs");
+  look("a setting differs");
   workspace.choices()->set("train.epochs", "31");
-  look("two choices differ");
+  look("two settings differ");
   workspace.choices()->set("train.lr", "fast");
   look("a wrong number");
   workspace.choices()->set("train.lr", "0.05");

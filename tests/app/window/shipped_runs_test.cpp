@@ -162,7 +162,7 @@ void ShippedRunsTest::theTimelineNamesItsColours() {
   };
   open_program("pytorch-gpt-2-ranks");
   QVERIFY(legend->isVisible() && legend->height() > 0);
-  for (const char* name : {"communication", "waits for a rank", "matrix product, convolution"}) QVERIFY2(legend->names().contains(name), name);
+  for (const char* name : {"communication", "waits for a rank", "matrix product"}) QVERIFY2(legend->names().contains(name), name);
   QVERIFY2(!legend->names().contains("waits for data"), "it has none");
   open_program("pytorch-slow-loader");
   QVERIFY(legend->names().contains("waits for data") && !legend->names().contains("communication"));

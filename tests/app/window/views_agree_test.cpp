@@ -519,7 +519,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
       before.join(look(*window, *run, "reopened"));
       for (const QString& each : before.contradictions()) wrong << QString("%1: %2").arg(run->title, each);
       if (const auto spec = ended_with_.find(path); spec != ended_with_.end() && !(run->spec == spec->second))
-        wrong << run->title + ": other choices when opened again";
+        wrong << run->title + ": other settings when opened again";
       const auto live = calls_.find(path);
       if (live == calls_.end() || !run->loaded || run->meters.empty()) continue;
       const Calls again = calls_of(*run, wrong);

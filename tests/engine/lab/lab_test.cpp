@@ -332,7 +332,7 @@ TEST(LabKernels, AreNamedByTheirFile) {
   spec.kernels = {{"folder/first.cu", "text"}, {"second.cu", "text"}};
   EXPECT_EQ(label_of(spec, Way::GpuOwn2), "GPU, second.cu");
   EXPECT_EQ(label_of(spec, Way::GpuOwn), "GPU, first.cu");
-  EXPECT_EQ(label_of(spec, Way::GpuOwn3), "GPU, your third kernel") << "of a result that lost its choices";
+  EXPECT_EQ(label_of(spec, Way::GpuOwn3), "GPU, your third kernel") << "of a result that lost its settings";
   EXPECT_EQ(label_of(spec, Way::GpuResident), info(Way::GpuResident).label);
 }
 

@@ -134,12 +134,12 @@ TEST(RunSpec, ANearMissIsOffered) {
       return problem.what();
     }
   };
-  EXPECT_EQ(said("train.rate"), "train.rate: there is no such choice. Did you mean train.lr?");
-  EXPECT_EQ(said("data.set"), "data.set: there is no such choice. Did you mean data.name?") << "the window says data set";
-  EXPECT_EQ(said("exec.allocators"), "exec.allocators: there is no such choice. Did you mean exec.allocator?");
-  EXPECT_EQ(said("model.epochs"), "model.epochs: there is no such choice. Did you mean train.epochs?");
-  EXPECT_EQ(said("alocator"), "alocator: there is no such choice. Did you mean exec.allocator?");
-  EXPECT_EQ(said("exec.colour"), "exec.colour: there is no such choice");
+  EXPECT_EQ(said("train.rate"), "train.rate: there is no such setting. Did you mean train.lr?");
+  EXPECT_EQ(said("data.set"), "data.set: there is no such setting. Did you mean data.name?") << "the window says data set";
+  EXPECT_EQ(said("exec.allocators"), "exec.allocators: there is no such setting. Did you mean exec.allocator?");
+  EXPECT_EQ(said("model.epochs"), "model.epochs: there is no such setting. Did you mean train.epochs?");
+  EXPECT_EQ(said("alocator"), "alocator: there is no such setting. Did you mean exec.allocator?");
+  EXPECT_EQ(said("exec.colour"), "exec.colour: there is no such setting");
 }
 
 TEST(RunSpec, ConflictsBeginWithTheValue) {

@@ -60,7 +60,7 @@ TEST(TraceInsights, EachFaultIsFoundWithTheSpanThatShowsIt) {
     if (!found || !found->place) return Span{};
     EXPECT_LT(found->around.begin, found->place->span.start) << rule;
     EXPECT_GT(found->around.end, found->place->span.end()) << rule;
-    EXPECT_TRUE(found->change.empty()) << rule << ": the choices of another program are not known";
+    EXPECT_TRUE(found->change.empty()) << rule << ": the settings of another program are not known";
     return found->place->span;
   };
   EXPECT_EQ(program.trace.name(span_of("slowest gap").name), "after the file");

@@ -38,8 +38,8 @@ TEST(Proof, EditsOfAllCallsAreChoices) {
 }
 
 TEST(Proof, OthersSayWhyTheyAreNone) {
-  EXPECT_THAT(choices_of(naive(), prof::parse_edits("fc1 /2"), false).refusal, HasSubstr("\"fc1 /2\" is no choice"));
-  EXPECT_THAT(choices_of(naive(), prof::parse_edits("no sync loss"), false).refusal, HasSubstr("no choice"));
+  EXPECT_THAT(choices_of(naive(), prof::parse_edits("fc1 /2"), false).refusal, HasSubstr("\"fc1 /2\" is no setting"));
+  EXPECT_THAT(choices_of(naive(), prof::parse_edits("no sync loss"), false).refusal, HasSubstr("no setting"));
   EXPECT_NE(choices_of(naive(), prof::parse_edits("one graph launch"), false).refusal, "") << "a CPU has no graphs";
   RunSpec fast = naive();
   set_field(fast, "exec.sync", "on-read");

@@ -218,7 +218,7 @@ TEST(News, ChangesThatThisVersionDoesNotKnowAreOnlySaid) {
   EXPECT_EQ(back.run.changes[0].key, "exec.fusion");
   ASSERT_EQ(back.run.messages.size(), 2u);
   EXPECT_EQ(back.run.messages[0].text,
-            "Step 3: exec.magic is now on. This version of Warpsight does not know that choice.");
+            "Step 3: exec.magic is now on. This version of Warpsight does not know that setting.");
 }
 
 TEST(News, LossesWaitForTheFirstProgress) {

@@ -341,13 +341,13 @@ void LabTabTest::changedChoicesAreNoPreset() {
   QCOMPARE(presets->currentIndex(), 1);
   for (QSpinBox* box : tab.findChildren<QSpinBox*>())
     if (box->accessibleName() == "repeats") box->setValue(box->value() + 1);
-  QCOMPARE(presets->currentText(), QString("Own choices"));
+  QCOMPARE(presets->currentText(), QString("Own settings"));
   choose();
   QTest::keyClicks(field(tab, "N from"), "1");
-  QCOMPARE(presets->currentText(), QString("Own choices"));
+  QCOMPARE(presets->currentText(), QString("Own settings"));
   choose();
   tab.setSpec(small());
-  QCOMPARE(presets->currentText(), QString("Own choices"));
+  QCOMPARE(presets->currentText(), QString("Own settings"));
 }
 
 void LabTabTest::resultsOfPyTorchLieOver() {

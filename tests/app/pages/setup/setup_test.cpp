@@ -212,7 +212,7 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   SetupPanel panel(&choices);
   spec.exec.allocator = ws::Allocator::Caching, spec.train.epochs = 7;
   panel.setOther(spec, "B");
-  QVERIFY(panel_shows(panel, "Next training") && panel_shows(panel, "differs from B in 2 choices"));
+  QVERIFY(panel_shows(panel, "Next training") && panel_shows(panel, "differs from B in 2 settings"));
   QVERIFY2(panel_shows(panel, "allocator •") && panel_shows(panel, "epochs •"), "marked where they are");
   QVERIFY(panel_shows(panel, "activation"));
   // A folded section counts its differences, and the list leads to each of them.
@@ -240,7 +240,7 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   FieldRow* epochs = panel.row("train.epochs");
   QVERIFY(epochs->isVisible() && panel.rect().contains(epochs->mapTo(&panel, epochs->rect().center())));
   panel.setLive(choices.spec());
-  QVERIFY2(panel_shows(panel, "This training") && !panel_shows(panel, "differs from B in 2 choices"), "while a run trains, Setup holds its choices");
+  QVERIFY2(panel_shows(panel, "This training") && !panel_shows(panel, "differs from B in 2 settings"), "while a run trains, Setup holds its settings");
   panel.setLive(std::nullopt);
   choices.set("train.epochs", "7");
   QVERIFY(panel_shows(panel, "differs from B: allocator"));
@@ -249,7 +249,7 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   take->click();
   QVERIFY(choices.spec() == spec);
   QVERIFY(!take->isVisibleTo(&panel));
-  QVERIFY(panel_shows(panel, "same choices as B"));
+  QVERIFY(panel_shows(panel, "same settings as B"));
 }
 
 // A start, an insight or "Train again" brings choices of its own. The user's choices come back with one click.
@@ -298,7 +298,7 @@ void SetupTest::theDockKeepsItsWidth() {
   const int width = panel->width();
   for (Section* section : panel->findChildren<Section*>()) section->setOpen(true);
   for (QPushButton* button : panel->findChildren<QPushButton*>())
-    if (button->text() == "More choices") button->click();
+    if (button->text() == "More settings") button->click();
   explain(*window);
   QCOMPARE(panel->width(), width);
   for (int tab = 0; tab < window->tabs()->count(); ++tab) {
@@ -456,14 +456,14 @@ void SetupTest::choicesTravelAsALine() {
   choices->usePreset("iris");
   choices->set("train.lr", "0.0123");
   const ws::RunSpec sent = choices->spec();
-  act(*window, "Copy choices as a line");
+  act(*window, "Copy settings as a line");
   const QString line = QGuiApplication::clipboard()->text();
   QVERIFY2(line.startsWith("ws1:") && line.contains("train.lr=0.0123"), qPrintable(line));
   choices->usePreset("mnist");
-  act(*window, "Paste choices");
+  act(*window, "Paste settings");
   QVERIFY(choices->spec() == sent);
   QGuiApplication::clipboard()->setText("a shopping list");
-  act(*window, "Paste choices");
+  act(*window, "Paste settings");
   QVERIFY(choices->spec() == sent);
 }
 

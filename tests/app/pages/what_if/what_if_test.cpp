@@ -372,7 +372,7 @@ void WhatIfTest::aProofReportsWhyItIsNotPossible() {
   QVERIFY(shown.panel.proveButton()->isEnabled());
   QVERIFY(shown.panel.addEdit("fc1 /2"));
   QVERIFY(!shown.panel.proveButton()->isEnabled());
-  QVERIFY(reason().contains("is no choice"));
+  QVERIFY(reason().contains("is no setting"));
 }
 
 // Without proofs of this machine those that ship are quoted, with their card.

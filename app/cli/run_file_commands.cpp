@@ -201,6 +201,8 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
                                                   : prof::host_stacks(run.trace, {.gaps_only = a.by == "gaps", .ranges = counted.stretches});
   a.json ? void(std::printf("%s\n", prof::speedscope_json(stacks, run.summary.name).c_str()))
          : print_table(heading(run.summary) + (a.by == "stack" ? prof::launch_text(stacks, counted.text) : prof::host_text(stacks, counted.text)));
+  if (a.json || a.by == "stack") return true;
+  if (const std::string few = prof::few_samples_text(run.trace, counted.stretches); !few.empty()) std::printf("\n%s.\n", with_capital(few).c_str());
   return true;
 }
 

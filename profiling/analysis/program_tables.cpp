@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <queue>
 #include <set>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "profiling/analysis/collective_waits.h"
 #include "profiling/analysis/covered_time.h"
@@ -362,6 +364,20 @@ HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
     }
   }
   return stacks;
+}
+
+// A stack that several samples in a row saw is one span, so this is the least that was sampled.
+std::string few_samples_text(const Trace& trace, const std::vector<TimeRange>& ranges) {
+  constexpr size_t kEnough = 100;
+  size_t samples = 0;
+  for (const Track& track : tracks_of_steps(trace)) {
+    if (track.kind != TrackKind::Samples) continue;
+    TimeNs last = -kAlways;
+    each_part(track, ranges, [&](const Span& span, TimeRange) { samples += std::exchange(last, span.start) != span.start; });
+  }
+  if (samples == 0 || samples >= kEnough) return {};
+  const double known = 98 / std::sqrt(static_cast<double>(samples));  // 95 % of a share of a half
+  return "only " + std::to_string(samples) + (samples == 1 ? " stack was" : " stacks were") + " sampled: a share of 50 % is known to ± " + fixed(known, 0) + " %";
 }
 
 std::string collapsed_text(const HostStacks& stacks) {

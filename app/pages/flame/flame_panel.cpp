@@ -187,6 +187,8 @@ void FlamePanel::refresh() {
   if (tree.empty()) note_.clear();
   else if (shown == FlameTime::Launched) note_ = (prof::used_gpu(run_->trace) ? tr("%1 of kernels %2") : tr("%1 of ops %2")).arg(amount, scope);
   else note_ = threads > 1 ? tr("%1 of %2 threads together, sampled %3; a share is of its thread").arg(amount, QString::number(threads), scope) : tr("%1 sampled %2").arg(amount, scope);
+  if (!tree.empty() && shown != FlameTime::Launched)
+    if (const std::string few = prof::few_samples_text(run_->trace, counted().stretches); !few.empty()) note_ += QStringLiteral(" · ") + QString::fromStdString(few);
   if (has_waits_)
     note_ += (show_waits_ ? tr(" · with %1") : tr(" · hidden: %1")).arg(QString::fromStdString(prof::waiting_text(stacks)));
   pane_->setTitle(tr("Flame graph"), run_ ? run_->title : tr("No run is chosen"));

@@ -72,6 +72,12 @@ TEST_F(Recorded, WithoutSamplesTheLoopIsNamed) {
   EXPECT_THAT(first().why, HasSubstr("taken at train.py:22 in main"));
 }
 
+TEST_F(Recorded, SoManyWorkersAreNamedThatABatchIsReadyInTime) {
+  const OpTag wait = op("wait for data", "data", "train.py:22 in main");
+  for (int step = 0; step < 20; ++step) range(start(step), 7'800'000, wait);  // and 2.2 ms of other work: four batches at a time
+  EXPECT_THAT(first().how, HasSubstr("`DataLoader(num_workers=0)` → `DataLoader(num_workers=4)`"));
+}
+
 TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
   const OpTag item = op(".item()", "sync", "train.py:52 in main"), other = op(".cpu()", "sync", "train.py:60 in main");
   for (int step = 0; step < 20; ++step) range(start(step), 3 * kMillisecond, item);

@@ -294,8 +294,8 @@ void LabResults::showCrossovers() {
     return crossovers_->setItem(0, 0, none);
   }
   constexpr int kLongHead = 380;
-  const QString at = tr("gain at %1").arg(count_text(sizes_of(shown_[0].result).second));
-  crossovers_->horizontalHeaderItem(4)->setText(crossovers_->width() < kLongHead ? tr("gain") : at);
+  const QString at = crossovers_->width() < kLongHead ? tr("at %1") : tr("gain at %1");
+  crossovers_->horizontalHeaderItem(4)->setText(at.arg(count_text(sizes_of(shown_[0].result).second)));
   crossovers_->horizontalHeaderItem(4)->setToolTip(at);
   for (int row = 0; row < crossovers_->rowCount(); ++row) {
     const lab::Crossover& c = found[static_cast<size_t>(row)];

@@ -294,9 +294,9 @@ void LabResults::showCrossovers() {
     return crossovers_->setItem(0, 0, none);
   }
   constexpr int kLongHead = 380;
-  const QString at = crossovers_->width() < kLongHead ? tr("at %1") : tr("gain at %1");
-  crossovers_->horizontalHeaderItem(4)->setText(at.arg(count_text(sizes_of(shown_[0].result).second)));
-  crossovers_->horizontalHeaderItem(4)->setToolTip(at);
+  const QString size = count_text(sizes_of(shown_[0].result).second);
+  crossovers_->horizontalHeaderItem(4)->setText((crossovers_->width() < kLongHead ? tr("at %1") : tr("gain at %1")).arg(size));
+  crossovers_->horizontalHeaderItem(4)->setToolTip(tr("gain at %1").arg(size));
   for (int row = 0; row < crossovers_->rowCount(); ++row) {
     const lab::Crossover& c = found[static_cast<size_t>(row)];
     const QString cells[] = {lab_short_label(c.slower_below, shown_[0].result.spec), lab_short_label(c.faster_above, shown_[0].result.spec), lab_size_text(c.size),

@@ -50,7 +50,7 @@ bool has_samples(const Trace& trace);  // of the host's stacks
 HostStacks host_stacks(const Trace& trace, const HostStackOptions& options);
 HostStacks host_stacks(const Trace& trace);
 // How sure shares of sampled time are: "only 28 stacks were sampled: a share of 50 % is known to ± 19 %". Empty where there are enough.
-std::string few_samples_text(const Trace& trace, const std::vector<TimeRange>& ranges = HostStackOptions().ranges);
+std::string few_samples_text(const Trace& trace, const std::vector<TimeRange>& ranges);
 // One line per stack, as flamegraph.pl reads it: "main (train.py:9);forward (net.py:3) 120", in µs.
 std::string collapsed_text(const HostStacks& stacks);
 // `profiles`: stacks with a name each; speedscope lets one choose between them.

@@ -23,7 +23,7 @@ check "a refused run leaves the older run file" '[[ $? == 1 ]] && cmp old.wsrun 
 
 losses() { "$program" sql "$1" 'select step, "of", loss, accuracy from losses order by 1, 2' --format csv; }
 line="$("$program" sql old.wsrun 'select spec from runs' --format csv | tail -n1 | tr -d '"')"
-"$program" train --spec "$line" --no-output --run again.wsrun >/dev/null 2>&1; check "a line of choices trains" '[[ $? == 0 && "$line" == ws1:name=iris* ]]'
+"$program" train --spec "$line" --no-output --run again.wsrun >/dev/null 2>&1; check "a line of settings trains" '[[ $? == 0 && "$line" == ws1:name=iris* ]]'
 check "and gives the same losses, bit by bit" '[[ "$(losses old.wsrun | wc -l)" -gt 10 && "$(losses old.wsrun)" == "$(losses again.wsrun)" ]]'
 "$program" train --spec 'ws1:exec.allocator' --no-output >/dev/null 2>err.txt; check "a line that was cut off: a sentence" '[[ $? == 1 || $? == 2 ]] && grep -q "cut off" err.txt'
 
@@ -145,11 +145,11 @@ check "it says what was judged, and that the programs differ" '[[ $? == 1 ]] && 
 "$program" train iris "${cpu[@]}" --set exec.fusion=off --no-output --trace full --run f.wsrun >/dev/null; "$program" gate r.wsrun f.wsrun --markdown gate.md >gate.txt
 check "different work is said without a verdict, in the table for a pull request too" '[[ $? == 3 ]] && grep -q "^only in B .*softmax" gate.txt && grep -q "^| only in B | | .*softmax" gate.md'
 "$program" gate --at-most 500% --pairs 9 --json -- iris "${cpu[@]}" --set train.epochs=1 --set exec.fusion=off -- iris "${cpu[@]}" --set train.epochs=1 >gate.json
-check "of choices that are trained too" 'python3 -c "import json; gate = json.load(open(\"gate.json\")); assert \"cross-entropy\" in gate[\"only_in_a\"], gate"'
+check "of settings that are trained too" 'python3 -c "import json; gate = json.load(open(\"gate.json\")); assert \"cross-entropy\" in gate[\"only_in_a\"], gate"'
 "$program" gate -- true -- sh -c "echo it broke; exit 4" >gate.txt; check "a gate whose program fails: 1" '[[ $? == 1 ]] && grep -q "B: it ended with status 4: it broke" gate.txt'
 "$program" gate --lock-clocks r.wsrun r.wsrun 2>err.txt; check "clocks are locked for programs only: 2" '[[ $? == 2 ]] && grep -q "run files are measured already" err.txt'
 "$program" gate true 2>err.txt; check "a gate of one side: 2" '[[ $? == 2 ]]'
-"$program" prove iris "${cpu[@]}" --edits "fc1 /2" 2>err.txt; check "what is no choice cannot be proved" '[[ $? == 1 ]] && grep -q "is no choice" err.txt'
+"$program" prove iris "${cpu[@]}" --edits "fc1 /2" 2>err.txt; check "what is no setting cannot be proved" '[[ $? == 1 ]] && grep -q "is no setting" err.txt'
 "$program" train iris "${cpu[@]}" --set data.name=blobs --set model.hidden=8,8 --no-output --run m.wsrun >/dev/null && "$program" diff r.wsrun m.wsrun >diff.txt
 check "a difference of unlike runs says what is unlike, and splits nothing" 'grep -q "models differ" diff.txt && grep -q "data sets differ" diff.txt && grep -q "not traced" diff.txt && ! grep -q "sum = step" diff.txt'
 "$program" train iris "${cpu[@]}" --no-output --run w.wsrun --trace-window 5/50 --counters >/dev/null 2>err.txt; check "counters that cannot be had say why" '[[ $? == 0 ]] && grep -q "^No hardware counters: \|^Samples hardware" err.txt'
@@ -191,7 +191,7 @@ check "no python: 1, a sentence, no file" '[[ $? == 1 && $(wc -l <err.txt) == 1 
 "$program" experiment iris --set exec.device=cpu --vary exec.fusion=off,epilogue --measure steps --repeats 2 --out steps --json >steps.json 2>/dev/null
 check "an experiment times steps" '[[ $? == 0 ]] && python3 -c "import json; t = json.load(open(\"steps.json\"))[\"trials\"]; assert len(t) == 2 and all(len(x[\"runs\"]) == 2 and x[\"us_per_step\"] > 0 for x in t)"'
 "$program" experiment iris --set exec.device=cpu --measure steps --repeats 1 >steps.txt 2>/dev/null; check "also of one run description, and leaves nothing behind" '[[ $? == 0 && ! -e experiment-iris ]] && grep -q "^iris " steps.txt'
-"$program" experiment iris --vary train.batch >/dev/null 2>err.txt; check "a choice without a list of values: 2, and how to name some" '[[ $? == 2 ]] && grep -q "train.batch=VALUE" err.txt'
+"$program" experiment iris --vary train.batch >/dev/null 2>err.txt; check "a setting without a list of values: 2, and how to name some" '[[ $? == 2 ]] && grep -q "train.batch=VALUE" err.txt'
 "$program" experiment first-weights --out e --repeats 1 >e.txt 2>/dev/null &
 pid=$!; until_true '[[ -s e/results.jsonl ]]'; kill -INT $pid; wait $pid
 check "a stopped experiment says how to go on" '[[ $? == 0 ]] && grep -Eq "start it again to go on|Measured" e.txt && [[ -s e/table.csv && -s e/chart.svg ]]'

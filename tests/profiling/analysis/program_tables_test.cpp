@@ -72,12 +72,13 @@ TEST(CoveredTime, OverlapsCountOnce) {
 }
 
 TEST_F(ProgramTables, FewSamplesSayHowSureTheirSharesAre) {
-  EXPECT_EQ(few_samples_text(trace), "") << "nothing was sampled";
+  const std::vector<TimeRange> whole{{-kAlways, kAlways}};
+  EXPECT_EQ(few_samples_text(trace, whole), "") << "nothing was sampled";
   for (int i = 0; i < 25; ++i) sample(10 * i, 10 * i + 10, i % 2 ? "f (net.py:1)" : "g (net.py:2)");
-  EXPECT_EQ(few_samples_text(trace), "only 25 stacks were sampled: a share of 50 % is known to ± 20 %");
+  EXPECT_EQ(few_samples_text(trace, whole), "only 25 stacks were sampled: a share of 50 % is known to ± 20 %");
   EXPECT_EQ(few_samples_text(trace, {{5, 12}, {12, 18}}), "only 2 stacks were sampled: a share of 50 % is known to ± 69 %") << "one lies in both ranges";
   for (int i = 25; i < 100; ++i) sample(10 * i, 10 * i + 10, "f (net.py:1)");
-  EXPECT_EQ(few_samples_text(trace), "");
+  EXPECT_EQ(few_samples_text(trace, whole), "");
 }
 
 // A run file may claim any number of frames; the tables go inwards one by one.

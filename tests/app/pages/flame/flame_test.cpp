@@ -221,12 +221,12 @@ void FlameTest::kernelsStandInTheStackThatLaunchedThem() {
 
 void FlameTest::theStepsAreShownBeforeTheStartOfTheProgram() {
   ShownFlames shown;
-  QVERIFY(shown.panel.note().endsWith("in the whole run"));
+  QVERIFY(shown.panel.note().contains("in the whole run"));
   prof::Span step;
   step.start = 3000, step.duration = 1000, step.kind = static_cast<uint64_t>(prof::SpanKind::Step);
   shown.run.trace.append(shown.run.trace.track(prof::TrackKind::Steps, "steps", "CPU"), step);
   shown.panel.setRun(&shown.run);
-  QVERIFY(shown.panel.note().endsWith("in the steps"));
+  QVERIFY(shown.panel.note().contains("in the steps"));
   QCOMPARE(shown.panel.view()->tree().at(0).ns, 1000.0);
   shown.panel.setTime(FlameTime::Host);
   QCOMPARE(shown.panel.view()->tree().at(0).ns, 4000.0);

@@ -187,8 +187,9 @@ void FlamePanel::refresh() {
   if (tree.empty()) note_.clear();
   else if (shown == FlameTime::Launched) note_ = (prof::used_gpu(run_->trace) ? tr("%1 of kernels %2") : tr("%1 of ops %2")).arg(amount, scope);
   else note_ = threads > 1 ? tr("%1 of %2 threads together, sampled %3; a share is of its thread").arg(amount, QString::number(threads), scope) : tr("%1 sampled %2").arg(amount, scope);
-  if (!tree.empty() && shown != FlameTime::Launched)
-    if (const std::string few = prof::few_samples_text(run_->trace, counted().stretches); !few.empty()) note_ += QStringLiteral(" · ") + QString::fromStdString(few);
+  QString few;
+  if (!tree.empty() && shown != FlameTime::Launched) few = QString::fromStdString(prof::few_samples_text(run_->trace, counted().stretches));
+  if (!few.isEmpty()) note_ += QStringLiteral(" · ") + few;
   if (has_waits_)
     note_ += (show_waits_ ? tr(" · with %1") : tr(" · hidden: %1")).arg(QString::fromStdString(prof::waiting_text(stacks)));
   pane_->setTitle(tr("Flame graph"), run_ ? run_->title : tr("No run is chosen"));
@@ -196,7 +197,7 @@ void FlamePanel::refresh() {
   const QString root = shown != FlameTime::Launched ? tr("all threads") : prof::used_gpu(run_->trace) ? tr("all kernels") : tr("all ops");
   view_->setRootText(root);
   const QString width = (shown == FlameTime::Launched ? tr("Width of a block: %1") : tr("Width of a block: wall time, %1")).arg(note_);
-  tree.empty() ? body_->showReason(emptyText()) : body_->showResult(headlineOf(tree), width);
+  tree.empty() ? body_->showReason(emptyText()) : body_->showResult(few.isEmpty() ? headlineOf(tree) : tr("%1 (few samples)").arg(headlineOf(tree)), width);
   view_->setSharesOfThreads(time() != FlameTime::Launched && !tree.empty() && tree[0].inside.size() > 1);
   view_->setTree(std::move(tree));
 }

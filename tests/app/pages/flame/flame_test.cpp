@@ -67,7 +67,7 @@ class FlameTest : public QObject {
 void FlameTest::threadsThatWaitAreNotShownButCounted() {
   ShownFlames shown;
   QVERIFY2(!shown.panel.choice()->isVisible(), "there is nothing to choose");
-  QCOMPARE(shown.panel.headline(), QString("hot takes 75 % of the host's time"));
+  QCOMPARE(shown.panel.headline(), QString("hot takes 75 % of the host's time (few samples)"));
   sample(shown.run.trace, 0, 3500, "wait (/usr/lib/python3.10/threading.py:320) < feed (data.py:3)", "samples of feeder");
   sample(shown.run.trace, 3500, 4000, "pickle (data.py:8) < feed (data.py:4)", "samples of feeder");
   shown.panel.setRun(&shown.run);
@@ -81,7 +81,7 @@ void FlameTest::threadsThatWaitAreNotShownButCounted() {
   QCOMPARE(menu->actions().last()->text(), QString("Waiting threads"));
   menu->actions().last()->trigger();
   QCOMPARE(shown.panel.view()->tree().at(0).ns, 8000.0);
-  QCOMPARE(shown.panel.headline(), QString("hot takes 75 % of the main thread's time"));
+  QCOMPARE(shown.panel.headline(), QString("hot takes 75 % of the main thread's time (few samples)"));
   shown.panel.libraries()->setChecked(true);
   QVERIFY(shown.node("wait") != 0);
   QVERIFY2(shown.panel.note().endsWith(" · with 1 waiting thread, 3.5 µs"), qPrintable(shown.panel.note()));

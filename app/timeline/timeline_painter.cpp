@@ -36,7 +36,7 @@ QString allocations_text(const Run& run, double each) {
   const auto own = std::ranges::find_if_not(run.trace.memory_sources, prof::is_driver_source);
   if (run.hasChoices() || own == run.trace.memory_sources.end() || own->empty())
     return (count == 1 ? QObject::tr("%1 allocation") : QObject::tr("%1 allocations")).arg(count);
-  return (count == 1 ? QObject::tr("%1 %2 block") : QObject::tr("%1 %2 blocks")).arg(QString::number(count), QString::fromStdString(*own));
+  return (count == 1 ? QObject::tr("%1 %2 allocation") : QObject::tr("%1 %2 allocations")).arg(QString::number(count), QString::fromStdString(*own));
 }
 
 QString lane_numbers(const Run& run) {

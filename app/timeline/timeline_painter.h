@@ -8,7 +8,7 @@
 
 namespace ws::app {
 
-QString allocations_text(const Run& run, double each);  // of a step: "15 allocations", "190 PyTorch blocks"; empty for none
+QString allocations_text(const Run& run, double each);  // of a step: "15 allocations", "190 PyTorch allocations"; empty for none
 QString lane_numbers(const Run& run);  // text beside its title: "step time 18.1 µs · 3 kernels"
 
 class TimelinePainter {

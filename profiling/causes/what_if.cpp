@@ -275,7 +275,7 @@ std::string name_after(const HelpRow& row, const WhatIf& result) { return row.na
 
 std::string hand_over_text(const WhatIf& result) {
   const bool any = std::ranges::any_of(result.rows_after, [&](const HelpRow& row) { return is_hand_over(row, result); });
-  return any ? "A ready loader still hands over each batch: that is the rest of “waits for data”." : "";
+  return any ? "A ready loader still hands over each batch: “waits for data, hand-over”." : "";
 }
 
 std::string launch_gaps_text(const WhatIf& result, double launch_gaps_us) {

@@ -1,17 +1,23 @@
 // Proofs over the choices that edits can say: every rung of a ladder from each slower rung, and random pairs of choices that
 // a fixed seed draws. A pair whose edits could change nothing does not count. Each proof has a process of its own, as CUPTI gets
-// slower in one that has recorded a hundred trainings. proofs OUT.json [cpu|gpu] [random pairs] [rounds]
+// slower in one that has recorded a hundred trainings. Where a prediction is more than 10 % off, both sides are recorded once more
+// into OUT-far-N-before.wsrun and OUT-far-N-after.wsrun. proofs OUT.json [cpu|gpu] [random pairs] [rounds]
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "app/core/proofs/proved_predictions.h"
 #include "app/core/runs/machine.h"
+#include "app/core/runs/recorded_once.h"
+#include "app/core/runs/spec_line.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/process.h"
 #include "profiling/base/temporary_folder.h"
+#include "profiling/formats/convert.h"
 
 namespace {
 
@@ -84,11 +90,17 @@ std::vector<Pair> random_pairs(bool gpu, size_t count) {
   return pairs;
 }
 
-// proofs --one BEFORE AFTER EDITS ROUNDS FILE
+// proofs --one BEFORE AFTER EDITS ROUNDS FILE FAR
 int prove_one(const std::vector<std::string>& words) {
-  const RunSpec before = parse_spec(words[1]);
+  const RunSpec before = parse_spec(words[1]), after = parse_spec(words[2]);
+  constexpr double kSeconds = 0.2, kFar = 0.1;
   try {
-    app::keep(app::prove(before, parse_spec(words[2]), words[3], data::load(before.data), {.seconds = 0.2, .rounds = std::stoi(words[4])}), words[5]);
+    const data::Dataset data = data::load(before.data);
+    const app::Proof proof = app::prove(before, after, words[3], data, {.seconds = kSeconds, .rounds = std::stoi(words[4])});
+    app::keep(proof, words[5]);
+    if (std::abs(proof.error()) <= kFar) return 0;
+    prof::export_run(app::recorded_training(before, data, kSeconds), words[6] + "-before.wsrun");
+    prof::export_run(app::recorded_training(after, data, kSeconds), words[6] + "-after.wsrun");
   } catch (const Failure& failure) {
     std::printf("%s", failure.what());
     return 1;
@@ -96,20 +108,20 @@ int prove_one(const std::vector<std::string>& words) {
   return 0;
 }
 
-ordered_json row_of(const Pair& pair, int rounds, std::vector<app::Proof>& proofs) {
+// `far`: where to keep recordings of a prediction that is far off
+ordered_json row_of(const Pair& pair, int rounds, const std::string& far, std::vector<app::Proof>& proofs) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "proof.jsonl").string();
-  const CommandOutput done = output_of({"/proc/self/exe", "--one", spec_text(pair.before), spec_text(pair.after), pair.edits, std::to_string(rounds), file});
+  const CommandOutput done = output_of({"/proc/self/exe", "--one", spec_text(pair.before), spec_text(pair.after), pair.edits, std::to_string(rounds), file, far});
   const std::vector<app::Proof> kept = app::kept_proofs(file);
-  if (kept.empty()) {
-    std::printf("%s: %s\n", pair.edits.c_str(), done.text.c_str());
-    return {{"edits", pair.edits}, {"failed", done.text}, {"spec", to_json(pair.before)}};
-  }
+  if (!done.text.empty() || kept.empty()) std::printf("%s: %s\n", pair.edits.c_str(), done.text.c_str());
+  const ordered_json spec = app::spec_line(pair.before);
+  if (kept.empty()) return {{"edits", pair.edits}, {"failed", done.text}, {"spec", spec}};
   const app::Proof& proof = proofs.emplace_back(kept.front());
   std::printf("%8.2f -> predicted %8.2f measured %8.2f  %+6.1f %%  %s\n", proof.before_us.value, proof.predicted_us.value, proof.after_us.value, 100 * proof.error(), pair.edits.c_str());
   std::fflush(stdout);
   ordered_json row = ordered_json::parse(app::to_json(proof));
-  row["spec"] = to_json(pair.before);
+  row["spec"] = spec;
   return row;
 }
 
@@ -120,7 +132,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "proofs OUT.json [cpu|gpu] [random pairs] [rounds]\n");
     return 2;
   }
-  if (argc == 7 && std::string(argv[1]) == "--one") return prove_one({argv + 1, argv + argc});
+  if (argc == 8 && std::string(argv[1]) == "--one") return prove_one({argv + 1, argv + argc});
   const bool gpu = argc > 2 && std::string(argv[2]) == "gpu";
   const size_t count = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 40;
   const int rounds = argc > 4 ? std::atoi(argv[4]) : 3;
@@ -128,7 +140,8 @@ int main(int argc, char** argv) {
   ordered_json out{{"program", "tests/bench/proofs"}, {"machine", app::machine_json()}, {"ladder", ordered_json::array()}, {"random", ordered_json::array()}};
   // Written after each row, so that a program that is stopped leaves what it has.
   const auto add = [&](const char* list, const Pair& pair) {
-    out[list].push_back(row_of(pair, rounds, proofs));
+    const auto far = std::filesystem::path(argv[1]).replace_extension().string() + "-far-" + std::to_string(proofs.size());
+    out[list].push_back(row_of(pair, rounds, far, proofs));
     const app::ProofErrors errors = app::errors_of(proofs);
     out["errors"] = {{"proofs", errors.proofs}, {"median", errors.median}, {"within_10_percent", errors.within_10_percent}, {"worst", errors.worst}};
     std::ofstream(argv[1]) << out.dump(1) << "\n";

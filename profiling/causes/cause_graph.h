@@ -47,6 +47,7 @@ struct CauseNode {
 // between them. OtherStream: not recorded, seen from the times: a kernel begins when one of another stream ends.
 // QueueFull: a launch waits until the GPU has taken earlier work.
 enum class EdgeKind : uint8_t { Work, HostOrder, StreamOrder, Launch, WakeUp, OtherStream, QueueFull, Arrival, Transfer };
+inline bool is_wait(EdgeKind kind) { return kind == EdgeKind::WakeUp || kind == EdgeKind::QueueFull; }
 
 // An event is the start of a node (2 × its index) or its end (2 × its index + 1).
 using EventId = uint32_t;

@@ -550,7 +550,7 @@ void Editor::drop_call(uint32_t node, Timing& timing) const {
 bool Editor::is_dropped(uint32_t node, const Timing& timing) const {
   if (timing.work_ns[node] != 0) return false;
   for (uint32_t e = graph_.first_edge[end_of(node)]; e < graph_.first_edge[end_of(node) + 1]; ++e)
-    if (const EdgeKind kind = graph_.edges[e].kind; (kind == EdgeKind::WakeUp || kind == EdgeKind::QueueFull) && timing.lag[e] != kNoLag) return false;
+    if (is_wait(graph_.edges[e].kind) && timing.lag[e] != kNoLag) return false;
   return true;
 }
 

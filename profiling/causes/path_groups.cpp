@@ -139,7 +139,7 @@ void scale_work(const CauseGraph& graph, Timing& timing, uint32_t node, double f
 size_t drop_waits(const CauseGraph& graph, Timing& timing, uint32_t node) {
   size_t waits = 0;
   for (uint32_t e = graph.first_edge[end_of(node)]; e < graph.first_edge[end_of(node) + 1]; ++e)
-    if (graph.edges[e].kind == EdgeKind::WakeUp || graph.edges[e].kind == EdgeKind::QueueFull) timing.lag[e] = kNoLag, ++waits;
+    if (is_wait(graph.edges[e].kind)) timing.lag[e] = kNoLag, ++waits;
   return waits;
 }
 

@@ -43,7 +43,8 @@ MarkedThread* Marks::adopt() {
     if (!old->finished.load(std::memory_order_acquire)) continue;
     old->op_depth = old->phase_depth = 0;
     old->step = old->joined = 0;
-    old->line = kNoOp;
+    old->line = old->op_of_call = kNoOp;
+    old->launched.reset();
     old->step_open = false;
     old->launch_count = 0;
     old->ranges.reset();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -64,6 +65,11 @@ struct MarkedThread {
   std::shared_ptr<RangesOfThread> ranges;
   uint32_t pauses = 0;  // value of ProgramRanges' counter when it last marked a range
   OpTag line = kNoOp;  // current source line of this thread; launches outside of any range belong to it
+
+  // The op of the open call that launches, or that adds a node to a graph. At a node itself the driver may hold a lock, so
+  // the op cannot be asked for there: that may wait for the interpreter.
+  OpTag op_of_call = kNoOp;
+  std::optional<OpTag> launched;  // op of the newest launch, until the call around it is recorded: its kernels keep their native frames
 
   void enter(uint32_t switches) {
     if (call_switches != switches) runtime_calls = 0;  // the end of calls that were open is never reported

@@ -508,12 +508,6 @@ namespace {
 // Wait for the thread that switches kinds, while the driver waits for us.
 constexpr std::chrono::milliseconds kPatience{20};
 
-// The op of the open call that launches, or that adds a node to a graph. At a node itself the driver may hold a lock, so
-// the op cannot be asked for there: that may wait for the interpreter.
-thread_local OpTag t_op_of_call = kNoOp;
-// The op of the newest launch, until the call around it is recorded: its kernels keep their native frames.
-thread_local std::optional<OpTag> t_launched;
-
 // Runs inside a call of the program, which must not see an error.
 OpTag op_at_launch(MarkedThread& thread) noexcept {
   try {
@@ -537,8 +531,8 @@ void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver,
   event.start = static_cast<int64_t>(*call.correlationData);
   event.end = steady_ns();
   event.b = id;
-  event.op = t_launched ? *t_launched : op_at_launch(thread);
-  t_launched.reset();
+  event.op = thread.launched ? *thread.launched : op_at_launch(thread);
+  thread.launched.reset();
   event.step = thread.work_step();
   event.correlation = call.correlationId;
   event.what = driver;
@@ -553,9 +547,9 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
   const uint32_t switches = call_switches_.load(std::memory_order_relaxed);
   if (call.callbackSite == CUPTI_API_EXIT) {
     NcclCalls::launch_ends();
-    t_op_of_call = kNoOp;
+    thread.op_of_call = kNoOp;
     if (draw && thread.call_switches == switches) push_call(id, call, true, thread);
-    if (thread.runtime_calls == 0) t_launched.reset();
+    if (thread.runtime_calls == 0) thread.launched.reset();
     return;
   }
   note_caller(thread);
@@ -565,8 +559,8 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
   const bool kernels = kernels_on_.load(std::memory_order_relaxed);
   const OpTag op = op_at_launch(thread);
   const OpAt at{kernels ? with_native_frames(op) : op, thread.work_step()};
-  t_op_of_call = at.op;
-  t_launched = at.op;
+  thread.op_of_call = at.op;
+  thread.launched = at.op;
   const NcclWork work = NcclCalls::instance().launch_begins(call.symbolName);
   if ((at == OpAt{} && !work.any()) || !kernels) return;
   HostEvent event;
@@ -586,7 +580,7 @@ void CuptiSession::on_runtime_call(CUpti_CallbackId id, const CUpti_CallbackData
     if (idle_.load(std::memory_order_relaxed)) return void(*call.correlationData = 0);
     note_caller(thread);
     thread.enter(switches);
-    t_launched.reset();
+    thread.launched.reset();
     ++thread.runtime_calls;
     *call.correlationData = static_cast<uint64_t>(steady_ns());
     return;
@@ -714,7 +708,7 @@ void CuptiSession::on_graph_ready(const CUpti_GraphData& graph) {
 void CuptiSession::on_node_created(const CUpti_GraphData& data) {
   thread_local CapturedSteps steps;
   MarkedThread& thread = Marks::thread();
-  const OpTag range = thread.op(), op = t_op_of_call != kNoOp ? t_op_of_call : range;
+  const OpTag range = thread.op(), op = thread.op_of_call != kNoOp ? thread.op_of_call : range;
   const NcclWork work = NcclCalls::current();
   if (op == kNoOp && !work.any()) return;
   uint32_t graph = 0;

@@ -256,7 +256,8 @@ void Collector::Impl::begin() {
                             .program_ranges = options.program_ranges,
                             .nvtx = nvtx::listened_to(),
                             .by_clock = !options.clock.always(),
-                            .node_windows = options.node_every > 0};
+                            .node_windows = options.node_every > 0,
+                            .whole_graphs = options.whole_graphs};
   gate.begin(setting, {.level = options.level, .capturing = !options.captures}, context.origin);
 }
 

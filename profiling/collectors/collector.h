@@ -27,6 +27,7 @@ struct CollectorOptions {
   // At level Graph: records every kernel for `node_window` of every `node_every` steps; 0: never. Outside these windows
   // a graph launch leaves one record, and a step that launches kernels one by one leaves none.
   int64_t node_window = 0, node_every = 0;
+  bool whole_graphs = false;  // at levels Kernels and Full, too: a graph launch leaves one record, and its kernels none
   // The level applies while this window is open, and level Steps between windows. For programs that mark no steps.
   ClockWindow clock;
   XrayWindow xray;  // instructions are sampled in this part, and kernel records pause

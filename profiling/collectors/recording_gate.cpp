@@ -26,7 +26,8 @@ int64_t stamped_steps(TraceLevel level) {
 Wanted wanted(const GateSetting& setting, const GateState& state) {
   Wanted wanted;
   wanted.listener = state.level != TraceLevel::Off;
-  wanted.kinds.whole_graphs = setting.gpu && state.level == TraceLevel::Graph;
+  const auto graphs_are_whole = [&](TraceLevel level) { return level == TraceLevel::Graph || (setting.whole_graphs && level > TraceLevel::Graph); };
+  wanted.kinds.whole_graphs = setting.gpu && graphs_are_whole(state.level);
   if (!state.capturing) {
     wanted.gap = Gap::Uncaptured;
     return wanted;
@@ -41,7 +42,7 @@ Wanted wanted(const GateSetting& setting, const GateState& state) {
   const TraceLevel of_gpu = setting.by_clock && state.sampling == 0 ? state.level : now;
   wanted.kinds.allocations = of_gpu >= TraceLevel::Steps;
   wanted.kinds.kernels = of_gpu >= TraceLevel::Graph && !state.settling;
-  wanted.kinds.graph_runs = of_gpu == TraceLevel::Graph && !state.node_window && !state.settling;
+  wanted.kinds.graph_runs = graphs_are_whole(of_gpu) && !state.node_window && !state.settling;
   wanted.kinds.calls = of_gpu >= TraceLevel::Full;
   wanted.kinds.hide_calls = setting.by_clock && quiet;
   wanted.kinds.sampling = state.level >= TraceLevel::Steps ? state.sampling : 0;

@@ -20,6 +20,7 @@ struct GateSetting {
   bool nvtx = false;            // another tool listens to NVTX
   bool by_clock = false;        // a clock window opens and closes
   bool node_windows = false;    // at level Graph, kernels are recorded in some steps only
+  bool whole_graphs = false;    // graphs have one record at each level that records kernels
 };
 
 struct alignas(8) GateState {

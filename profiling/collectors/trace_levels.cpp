@@ -54,9 +54,11 @@ std::string describe_level(const CollectorOptions& options, TraceLevel level) {
       if (options.node_every > 0) return describe_window(options);
       return "Traces eager kernels, copies and each graph launch as a whole, not its kernels.";
     case TraceLevel::Kernels:
-      return "Traces every kernel, copy and allocator call; no other calls.";
+      return options.whole_graphs ? "Traces eager kernels, each graph launch as a whole, copies and allocator calls; no other calls."
+                                  : "Traces every kernel, copy and allocator call; no other calls.";
     default:
-      return "Traces every kernel, copy, allocator call, launch, wait and memory pool.";
+      return options.whole_graphs ? "Traces eager kernels, each graph launch as a whole, copies, allocator calls, launches, waits and memory pools."
+                                  : "Traces every kernel, copy, allocator call, launch, wait and memory pool.";
   }
 }
 

@@ -41,14 +41,15 @@ prof::RunData recorded_once(const std::vector<std::string>& command, const std::
   return prof::import_ranks(program.paths());
 }
 
-prof::RunData recorded_training(RunSpec spec, const data::Dataset& data, double seconds, prof::TraceLevel level) {
+prof::RunData recorded_training(RunSpec spec, const data::Dataset& data, double seconds, bool whole_graphs) {
   const TemporaryFolder folder;
   spec.train.time_limit_s = seconds, spec.train.eval_every = 0, spec.train.target_accuracy = 0;
   spec.train.epochs = std::max<int64_t>(spec.train.epochs, 100'000);
   RecorderOptions options;
   options.path = (folder.path() / "run.wsrun").string();
   options.keep_traces = false;
-  options.trace.level = level;
+  options.trace.level = prof::TraceLevel::Full;
+  options.trace.whole_graphs = whole_graphs;
   const Summary summary = TracedTraining(spec, options).run(data);
   if (summary.status == RunStatus::Failed) throw Failure("The training failed: " + summary.message);
   return prof::import_ranks({options.path});

@@ -15,6 +15,6 @@ namespace ws::app {
 prof::RunData recorded_once(const std::vector<std::string>& command, const std::string& name, prof::RecordOptions options = {});
 
 // A training that ends after so many seconds. Throws Failure if it fails.
-prof::RunData recorded_training(RunSpec spec, const data::Dataset& data, double seconds, prof::TraceLevel level = prof::TraceLevel::Full);
+prof::RunData recorded_training(RunSpec spec, const data::Dataset& data, double seconds, bool whole_graphs = false);
 
 }  // namespace ws::app

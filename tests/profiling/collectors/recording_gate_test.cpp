@@ -49,6 +49,8 @@ const Row kRows[] = {
      {.marks = {.ops = true, .nvtx = true},
       .kinds = {.allocations = true, .kernels = true, .graph_runs = true, .whole_graphs = true},
       .listener = true}},
+    {"full, graphs as a whole", {.gpu = true, .whole_graphs = true}, {.level = Full},
+     {.marks = {.ops = true}, .kinds = {.allocations = true, .kernels = true, .graph_runs = true, .whole_graphs = true, .calls = true}, .stamped_steps = 64, .listener = true}},
     {"graphs settle", kWindows, {.level = Graph, .graphs_seen = true, .settling = true},
      {.marks = {.ops = true, .nvtx = true}, .kinds = {.allocations = true, .whole_graphs = true}, .listener = true}},
     {"a pause at level graph", kTraining, {.level = Graph, .paused = true},
@@ -87,10 +89,10 @@ TEST(Wanted, FollowsTheTable) {
 
 // For all settings and states.
 TEST(Wanted, KeepsItsRules) {
-  for (unsigned bits = 0; bits < 1u << 11; ++bits)
+  for (unsigned bits = 0; bits < 1u << 12; ++bits)
     for (const TraceLevel level : {Off, Steps, Collectives, Graph, Kernels, Full}) {
       const auto bit = [bits](int i) { return (bits >> i & 1) != 0; };
-      const GateSetting setting{bit(0), bit(1), bit(2), bit(3), bit(4)};
+      const GateSetting setting{bit(0), bit(1), bit(2), bit(3), bit(4), bit(11)};
       GateState state{level, bit(5), bit(6), bit(7), bit(8), bit(9), bit(10)};
       const Wanted now = wanted(setting, state);
       EXPECT_EQ(now.listener, level != Off);

@@ -72,11 +72,16 @@ std::string ThreadNames::ranges(const Track& track) const {
   return "inside " + name + (track.depth > 1 ? ", level " + std::to_string(track.depth) : "");
 }
 
-std::string row_title(const Trace& trace, const Track& track) {
-  if (track.kind == TrackKind::Ranges) return ThreadNames(trace).ranges(track);
-  const std::string name = track.kind == TrackKind::Api && track.depth == 0 ? ThreadNames(trace).of(track) : std::string();
+std::string ThreadNames::title(const Track& track) const {
+  if (track.kind == TrackKind::Ranges) return ranges(track);
+  const std::string name = track.kind == TrackKind::Api && track.depth == 0 ? of(track) : std::string();
   if (name.empty()) return track.name;
   return name == "main" ? "CUDA API" : "CUDA API · " + name;
+}
+
+std::string row_title(const Trace& trace, const Track& track) {
+  const bool of_thread = track.kind == TrackKind::Ranges || track.kind == TrackKind::Api;
+  return of_thread ? ThreadNames(trace).title(track) : track.name;
 }
 
 }  // namespace ws::prof

@@ -16,6 +16,8 @@ class ThreadNames {
   std::string of(const Track& track) const;
   // Name of a row of ranges: "main thread", "inside main thread", "inside main thread, level 2".
   std::string ranges(const Track& track) const;
+  // The name of a row for a reader: of rows of ranges and of calls as above, otherwise the name of the track.
+  std::string title(const Track& track) const;
 
  private:
   struct Threads {
@@ -27,7 +29,6 @@ class ThreadNames {
 
 // Both parts of "samples of python3 4322"; the number is -1 for a thread that has a name only.
 std::pair<std::string, int64_t> sampled_name(const Track& track);
-// The name of a row for a reader: as ThreadNames for rows of ranges and of calls, otherwise the name of the track.
-std::string row_title(const Trace& trace, const Track& track);
+std::string row_title(const Trace& trace, const Track& track);  // of one row
 
 }  // namespace ws::prof

@@ -15,9 +15,9 @@ std::string no_interval_text(const MeasureDelta& delta);  // "no interval: too f
 bool is_quiet(Verdict verdict);             // no difference: equal or within noise
 // True if the noise is so large that even a large difference would not be seen: nobody is "as fast".
 bool noise_hides_all(const MeasureValue& a, const MeasureValue& b);
+std::string ratio_text(double ratio);  // "2.30×" and "145×": three significant digits
 // How the candidate's step time differs, in the words of all views: "21.7 % more time", "2.30× faster", each with `than`
 // after it (" per step"), and " (no interval: too few steps)" where it is. "within noise"; empty if a step time is unknown.
-std::string ratio_text(double ratio);  // "2.30×" and "145×": three significant digits
 std::string pace_text(const MeasureValue& baseline, const MeasureValue& candidate, const std::string& than);
 // The words of the gate: "slower by 2.30 %", "no difference beyond 2.0 %", "cannot tell".
 std::string headline_of(GateVerdict verdict, double change, double limit);

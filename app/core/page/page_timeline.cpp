@@ -78,13 +78,13 @@ std::vector<Lane> lanes_of(const prof::Trace& trace, const prof::StepsOfRun& ste
   return lanes;
 }
 
-Json lane_json(const Lane& lane, prof::TimeNs begin, prof::TimeNs end) {
+Json lane_json(const Lane& lane, const prof::ThreadNames& threads, prof::TimeNs begin, prof::TimeNs end) {
   constexpr size_t kFewSpans = 400;  // drawn at once without an overview
   const prof::Track& track = *lane.track;
   const bool whole = std::ranges::all_of(track.blocks, &prof::SpanBlock::resident);
   return {{"kind", kind_name(track.kind)},
           {"name", track.name},
-          {"title", prof::row_title(*lane.trace, track)},
+          {"title", threads.title(track)},
           {"group", track.group},
           {"depth", track.depth},
           {"rank", track.rank},
@@ -218,9 +218,10 @@ PageTimeline page_timeline(PageRun& run, size_t first_chunk, size_t most_spans) 
   page.head = {{"end", end - begin}, {"first", first_view(marks, begin, end)}, {"curves", curves_of(run, marks, begin, end)}, {"lanes", Json::array()}};
   trace.evict_spans(most_spans * sizeof(prof::Span));
   SpanNames names;
+  const prof::ThreadNames threads(trace);
   Chunks chunks(first_chunk);
   for (const Lane& lane : lanes_of(trace, steps)) {
-    Json json = lane_json(lane, begin, end);
+    Json json = lane_json(lane, threads, begin, end);
     json.update(chunks.add(pack_lane(*lane.trace, *lane.track, begin, names)));
     page.head["lanes"].push_back(std::move(json));
   }

@@ -18,12 +18,6 @@ LeftOut left_out_of(const StepSample& sample) {
   return {all, first, last, all - first - last};
 }
 
-std::string joined_with_and(const std::vector<std::string>& parts) {
-  std::string text;
-  for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
-  return text;
-}
-
 }  // namespace
 
 std::string left_out_steps(const StepSample& sample) {

@@ -45,6 +45,12 @@ std::string with_capital(std::string line) {
   return line;
 }
 
+std::string joined_with_and(std::span<const std::string> parts) {
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return text;
+}
+
 std::string count_text(double value) {
   std::string text = fixed(value, 0);
   for (size_t at = text.size(), first = value < 0; std::isfinite(value) && at > first + 3;) text.insert(at -= 3, " ");

@@ -218,10 +218,9 @@ std::string phrase_of(const Edit& edit) {
 }  // namespace
 
 std::string edits_phrase(const std::string& edits) {
-  const std::vector<Edit> all = parse_edits(edits);
-  std::string phrase = phrase_of(all[0]);
-  for (size_t i = 1; i < all.size(); ++i) phrase += (i + 1 == all.size() ? " and " : ", ") + phrase_of(all[i]);
-  return phrase;
+  std::vector<std::string> phrases;
+  for (const Edit& edit : parse_edits(edits)) phrases.push_back(phrase_of(edit));
+  return joined_with_and(phrases);
 }
 
 bool can_be_done(const std::string& edits) {

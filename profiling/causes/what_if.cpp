@@ -289,9 +289,7 @@ std::string launch_gaps_text(const WhatIf& result, double launch_gaps_us) {
       if (share.gpu_waits_us >= kNamed * launch_gaps_us) named.push_back(share.name);
     }
   if (!(launch_gaps_us > 0) || named.empty() || std::abs(sum - launch_gaps_us) > kAlike * launch_gaps_us) return {};
-  std::string names = named[0];
-  for (size_t i = 1; i < named.size(); ++i) names += (i + 1 == named.size() ? " and " : ", ") + named[i];
-  return "The GPU waits for " + names + ": these are the “" + std::string(meaning_name(Meaning::Launch)) + "” of the split, " + time_text(launch_gaps_us) + ".";
+  return "The GPU waits for " + joined_with_and(named) + ": these are the “" + std::string(meaning_name(Meaning::Launch)) + "” of the split, " + time_text(launch_gaps_us) + ".";
 }
 
 std::string edit_of(const HelpRow& row) {

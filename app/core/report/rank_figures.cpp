@@ -92,11 +92,11 @@ bool has_no_row(const RankReport& report, size_t rank) {
 }
 
 std::string never_late_text(const RankReport& report) {
-  std::string names;
-  size_t count = 0;
+  std::vector<std::string> names;
   for (size_t r = 0; r < report.ranks.size(); ++r)
-    if (has_no_row(report, r)) names += (count++ > 0 ? ", " : " ") + std::to_string(report.ranks[r].rank);
-  return count == 0 ? "" : count == 1 ? "Rank" + names + " is never late." : "Ranks" + names + " are never late.";
+    if (has_no_row(report, r)) names.push_back(std::to_string(report.ranks[r].rank));
+  if (names.empty()) return "";
+  return (names.size() == 1 ? "Rank " : "Ranks ") + joined_with_and(names) + (names.size() == 1 ? " is never late." : " are never late.");
 }
 
 double highest_row(size_t ranks) { return ranks <= kFewRanks ? 320 : 28; }

@@ -15,7 +15,7 @@ bool is_picture_op(OpKind kind) { return kind >= OpKind::Conv && kind <= OpKind:
 bool is_bookkeeping(OpKind kind) { return kind == OpKind::Alloc || kind == OpKind::Free || kind == OpKind::Sync; }
 
 size_t computing_ops(const Plan& plan) {
-  return static_cast<size_t>(std::ranges::count_if(plan.ops, [](const Op& op) { return computes(op.kind); }));
+  return static_cast<size_t>(std::ranges::count_if(plan.ops, [](const Op& op) { return op.kind != OpKind::LoadBatch && !is_bookkeeping(op.kind); }));
 }
 
 bool lives_in_step(const Buffer& buffer) { return buffer.role == Role::Temp; }
@@ -191,7 +191,9 @@ int64_t flops(const Plan& plan, const Op& op) {
   if (op.kind == OpKind::GradientUpdate) return gradient_flops(plan, op) + update_flops(plan, op);
   if (op.kind == OpKind::WeightGradients) return weight_gradient_flops(plan, op);
   if (op.kind == OpKind::OutputLayer) return output_flops(plan, op);
-  if (!computes(op.kind) || op.kind == OpKind::BroadcastBias || op.kind == OpKind::AllReduce) return 0;
+  if (is_bookkeeping(op.kind) || op.kind == OpKind::LoadBatch || op.kind == OpKind::BroadcastBias ||
+      op.kind == OpKind::AllReduce)
+    return 0;
   if (op.kind == OpKind::Update || op.kind == OpKind::UpdateAll) return update_flops(plan, op);
   if (op.kind == OpKind::MatMul) return 2 * plan.buffer(op.out[0]).elements() * inner_dimension(plan, op);
   return flops_per_element(op) * (op.in.empty() ? 0 : plan.buffer(op.in[0]).elements());

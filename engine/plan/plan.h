@@ -231,8 +231,7 @@ std::string_view to_string(DType);
 inline bool needs_preactivation(Activation a) { return a == Activation::Gelu; }
 bool is_picture_op(OpKind kind);   // reads Op::window
 bool is_bookkeeping(OpKind kind);  // Alloc, Free, Sync: no arithmetic
-inline bool computes(OpKind kind) { return kind != OpKind::LoadBatch && !is_bookkeeping(kind); }
-size_t computing_ops(const Plan& plan);
+size_t computing_ops(const Plan& plan);  // ops that compute: without the batch and bookkeeping
 // What an Update or UpdateAll does to one parameter.
 struct UpdateItem {
   ParamId param = ParamId::None;

@@ -22,7 +22,8 @@ namespace {
 // True if another kernel of the step runs before the op. The last update ends before that kernel begins its work, so the
 // op may read weights while that kernel still runs.
 bool runs_later(const Plan& plan, const Op& op) {
-  const auto first = std::ranges::find_if(plan.ops, [](const Op& o) { return computes(o.kind); });
+  const auto first = std::ranges::find_if(
+      plan.ops, [](const Op& o) { return o.kind != OpKind::LoadBatch && !is_bookkeeping(o.kind); });
   return first != plan.ops.end() && first->out != op.out;
 }
 
@@ -403,7 +404,7 @@ bool takes_many_steps(const DevicePlan& bound) {
 namespace {
 
 bool has_kernel(OpKind kind) {
-  const bool elsewhere = kind == OpKind::AllReduce || !computes(kind);
+  const bool elsewhere = kind == OpKind::LoadBatch || kind == OpKind::AllReduce || is_bookkeeping(kind);
   return elsewhere || std::ranges::any_of(kTable, [&](const Entry& entry) { return entry.kind == kind; });
 }
 

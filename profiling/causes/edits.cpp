@@ -414,6 +414,18 @@ std::vector<const PathGroup*> Editor::named(const Edit& edit) const {
   refuse(edit, "no " + std::string(only ? group_kind_name(*only) : "op, module, line or cause") + " is called " + name + ". There are " + some_names() + ".");
 }
 
+std::string Editor::other_meaning(const Edit& edit) const {
+  if (edit.name.empty() || edit.name.find('*') != std::string::npos) return {};
+  const PathGroup* const meant = named(edit).front();
+  if (!matches(edit.name, meant->name)) return {};
+  for (const PathGroup& other : groups_)
+    if (other.kind != meant->kind && other.kind != GroupKind::Cause && matches(edit.name, other.name)) {
+      const std::string first = group_kind_name(meant->kind), second = group_kind_name(other.kind);
+      return "“" + edit.name + "” is the " + first + " here. Write “" + second + " " + edit.name + "” for the " + second + ", which has all calls and kernels inside of it.";
+    }
+  return {};
+}
+
 // Its work and delays on one rank.
 PathGroup Editor::of_rank(const PathGroup& group, int rank) const {
   PathGroup part = group;

@@ -67,6 +67,8 @@ class Editor {
   std::vector<EditOffers> offers() const;
   // What can be asked of a span: of its op, module and line in all steps. Empty if the steps have no such span.
   std::vector<EditOffer> offers_for(const Track& track, const Span& span) const;
+  // "“fc1” is an op and a module. …" where a name says several things; else empty.
+  std::string other_meaning(const Edit& edit) const;
   const std::vector<PathGroup>& groups() const { return groups_; }
   void make_free(const PathGroup& group, Timing& timing) const;  // its work takes no time, its delays go
 

@@ -197,7 +197,11 @@ class Prediction {
     predict(times, launches_.unknown(settled, times), all);
     known_[0] = causes_.step_us.value, known_[every] = all.predicted_us.value;
     const std::vector<double> means = mean_parts();
-    for (size_t i = 0; i < edits_.size(); ++i) all.edits.push_back({edits_[i].text, known_[0] - with(uint64_t{1} << i), means[i]});
+    for (size_t i = 0; i < edits_.size(); ++i) {
+      all.edits.push_back({edits_[i].text, known_[0] - with(uint64_t{1} << i), means[i]});
+      const bool matters = std::abs(all.edits[i].alone_us) >= kMentioned * causes_.step_us.value;
+      if (std::string other = editor_.other_meaning(edits_[i]); !matters && !other.empty()) all.warnings.push_back(std::move(other));
+    }
     describe(timing, settled, times, most_rows, all.path_after, all.rows_after, all.more_rows_after);
   }
 

@@ -106,6 +106,17 @@ TEST(Predict, AFasterKernelHelpsWhereTheGpuDecides) {
   expect_predicted(busy, "launch calls /2", busy);
 }
 
+TEST(Predict, ANameOfAnOpThatChangesNothingIsAlsoThatOfItsModule) {
+  const MadeProgram slow = with(small_network(), [](MadeProgram& p) {
+    for (MadeKernel& kernel : p.kernels) kernel.call = 20'000;
+  });
+  const RunData run = slow.run();
+  const auto warned = [&](const char* edits) { return what_if(step_causes(run), run.trace, parse_edits(edits)).warnings; };
+  EXPECT_THAT(warned("fc1 gone"), testing::Contains(HasSubstr("“fc1” is the op here. Write “module fc1” for the module")));
+  EXPECT_THAT(warned("module fc1 gone"), testing::IsEmpty());
+  EXPECT_THAT(warned("op fc1 gone"), testing::IsEmpty()) << "it says which";
+}
+
 TEST(Predict, AFasterKernelDoesNotHelpWhereLaunchesDecide) {
   const MadeProgram slow = with(small_network(), [](MadeProgram& p) {
     for (MadeKernel& kernel : p.kernels) kernel.call = 20'000;

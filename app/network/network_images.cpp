@@ -9,7 +9,7 @@ namespace ws::app {
 
 QRgb signed_colour(double share) {
   const Theme& t = theme();
-  const QColor end = share < 0 ? t.of(prof::Meaning::Matrix) : t.run[0], ground = t.base;
+  const QColor end = share < 0 ? t.of(prof::Meaning::Matrix) : t.of(prof::Meaning::Reduction), ground = t.base;
   const double s = std::min(1.0, std::abs(share));
   const auto mixed = [s](int from, int to) { return static_cast<int>(from + (to - from) * s); };
   return qRgb(mixed(ground.red(), end.red()), mixed(ground.green(), end.green()), mixed(ground.blue(), end.blue()));

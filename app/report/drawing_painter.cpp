@@ -66,7 +66,7 @@ FigureInk window_ink() {
                 rgb(t.grid),
                 rgb(t.strong_border),
                 rgb(t.of(prof::Meaning::Sync)),
-                rgb(t.worse),
+                rgb(t.late),
                 rgb(t.of(prof::Meaning::Communication)),
                 {}};
   for (size_t m = 0; m < prof::kMeanings; ++m) ink.meaning[m] = rgb(t.meaning[m]);

@@ -36,10 +36,10 @@ Theme dark() {
   t.input = 0x121419, t.border = 0x2B303A, t.strong_border = 0x414957, t.field_outline = 0x6E7787;
   t.grid = 0x272C35, t.minor_grid = 0x21252C, t.text = 0xE7EAF0, t.secondary = 0xAAB2C0, t.quiet = 0x8F98A8;
   t.focus = 0x6AA8FF, t.primary = 0x2F6FDE, t.chosen = 0x2A4B7C, t.selected_row = 0x20314B;
-  t.better = 0x6CC5AA, t.worse = 0xE89553, t.fill_ink = 0x0B0E13, t.fill_edge = QColor(0, 0, 0, 89);
+  t.better = 0x6CC5AA, t.worse = 0xE89553, t.late = 0xFFFFFF, t.fill_ink = 0x0B0E13, t.fill_edge = QColor(0, 0, 0, 89);
   const QRgb meanings[prof::kMeanings] = {0x3A85EB, 0x2DC698, 0xF6D94B, 0xD1A3FC, 0xB4E7F6, 0xEA3A3A,
                                           0x7B7F85, 0x565E6C, 0x464D5A, 0x8F98A8, 0xD23CC3, 0xEF8200};
-  const QRgb runs[8] = {0xCCAA78, 0x4ADADC, 0xE64E91, 0xA8CB14, 0xAE89FF, 0x76FFC1, 0x7EA8CF, 0xF9FFFF};
+  const QRgb runs[8] = {0xCCAA78, 0x4ADADC, 0xE64E91, 0xA8CB14, 0xAE89FF, 0x76FFC1, 0x7EA8CF, 0xC6FC7E};
   const QRgb classes[8] = {0x4050F0, 0xF0F0B0, 0xD090B0, 0x60B020, 0x804090, 0xA070C0, 0x20F030, 0xC02020};
   std::ranges::copy(meanings, t.meaning);
   std::ranges::copy(runs, t.run), std::ranges::copy(classes, t.data_class);
@@ -53,10 +53,10 @@ Theme light() {
   t.input = 0xFFFFFF, t.border = 0xD6DAE1, t.strong_border = 0xB4BBC7, t.field_outline = 0x858D9A;
   t.grid = 0xE6E9EE, t.minor_grid = 0xF0F2F5, t.text = 0x191C22, t.secondary = 0x48505D, t.quiet = 0x5F6772;
   t.focus = 0x1C69E0, t.primary = 0x1F6FEB, t.chosen = 0xD5E5FC, t.selected_row = 0xE0ECFD;
-  t.better = 0x125E4C, t.worse = 0xA8480B, t.fill_ink = 0x12151A, t.fill_edge = QColor(0x12, 0x15, 0x1A, 115);
+  t.better = 0x125E4C, t.worse = 0xA8480B, t.late = 0x191C22, t.fill_ink = 0x12151A, t.fill_edge = QColor(0x12, 0x15, 0x1A, 115);
   const QRgb meanings[prof::kMeanings] = {0x3D82E2, 0x6DCB92, 0xF9D632, 0xD29DF3, 0xBCE6F8, 0xEC3A38,
                                           0x8D9098, 0xBDC2CB, 0xBAC1CC, 0x5F6772, 0xD23CC3, 0xEF8200};
-  const QRgb runs[8] = {0xB44400, 0x306BA4, 0xA13C83, 0x587F50, 0x633B9E, 0x6F4400, 0x115E4B, 0x1B1B1E};
+  const QRgb runs[8] = {0x6E4306, 0x03586F, 0x9A1655, 0x2B8309, 0x5C3198, 0x9933B3, 0x696A8C, 0x2A3600};
   const QRgb classes[8] = {0xE09080, 0x202050, 0x2050F0, 0x805050, 0x80A0F0, 0xA070A0, 0x503020, 0x204090};
   std::ranges::copy(meanings, t.meaning);
   std::ranges::copy(runs, t.run), std::ranges::copy(classes, t.data_class);

@@ -24,8 +24,8 @@ enum class ThemeName { Dark, Light };
 struct Theme {
   ThemeName name;
   QColor window, base, header, raised, button, input, border, strong_border, field_outline;
-  QColor grid, minor_grid, text, secondary, quiet, focus, primary, chosen, selected_row, better, worse, fill_ink,
-      fill_edge;
+  QColor grid, minor_grid, text, secondary, quiet, focus, primary, chosen, selected_row, better, worse, late, fill_ink,
+      fill_edge;  // late: ranks and multiprocessors; no run and no kind of work has it
   QColor meaning[prof::kMeanings];  // by prof::Meaning
   QColor run[8];         // A … H
   QColor data_class[8];  // of points of the data; no run and no kind has them

@@ -53,10 +53,10 @@ const kFills = {
 const kInk = {
   dark: {base: '#1B1E24', header: '#1F2329', border: '#2B303A', strong: '#414957', grid: '#272C35', text: '#E7EAF0', secondary: '#AAB2C0',
     quiet: '#8F98A8', focus: '#6AA8FF', fill: '#0B0E13', edge: 'rgba(0,0,0,.35)', mark: '#282D36',
-    runs: ['#CCAA78', '#4ADADC', '#E64E91', '#A8CB14', '#AE89FF', '#76FFC1', '#7EA8CF', '#F9FFFF']},
+    runs: ['#CCAA78', '#4ADADC', '#E64E91', '#A8CB14', '#AE89FF', '#76FFC1', '#7EA8CF', '#C6FC7E']},
   light: {base: '#FFFFFF', header: '#F6F7F9', border: '#D6DAE1', strong: '#B4BBC7', grid: '#E6E9EE', text: '#191C22', secondary: '#48505D',
     quiet: '#5F6772', focus: '#1C69E0', fill: '#12151A', edge: 'rgba(18,21,26,.45)', mark: '#F6F7F9',
-    runs: ['#B44400', '#306BA4', '#A13C83', '#587F50', '#633B9E', '#6F4400', '#115E4B', '#1B1B1E']}};
+    runs: ['#6E4306', '#03586F', '#9A1655', '#2B8309', '#5C3198', '#9933B3', '#696A8C', '#2A3600']}};
 
 const theme = () => document.documentElement.dataset.theme;
 const fillOf = meaning => kFills[theme()][meaning] || kFills[theme()][9];

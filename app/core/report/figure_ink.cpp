@@ -9,7 +9,7 @@
 namespace ws::app {
 
 FigureInk paper_ink() {
-  FigureInk ink{0xFFFFFF, 0x191C22, 0x48505D, 0x5F6772, 0xE6E9EE, 0xB4BBC7, 0x8D9098, 0xA8480B, 0xD23CC3, {}};
+  FigureInk ink{0xFFFFFF, 0x191C22, 0x48505D, 0x5F6772, 0xE6E9EE, 0xB4BBC7, 0x8D9098, 0x191C22, 0xD23CC3, {}};
   for (size_t m = 0; m < prof::kMeanings; ++m)
     ink.meaning[m] = static_cast<uint32_t>(std::strtoul(figure::kMeaningColour[m] + 1, nullptr, 16));
   return ink;

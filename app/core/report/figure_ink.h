@@ -10,7 +10,7 @@ namespace ws::app {
 
 // Colours as 0xRRGGBB.
 struct FigureInk {
-  uint32_t ground, text, secondary, quiet, grid, axis, bar, late, point;  // late: blocks; point: collectives and late ranks
+  uint32_t ground, text, secondary, quiet, grid, axis, bar, late, point;  // late: ranks and multiprocessors; point: collectives
   std::array<uint32_t, prof::kMeanings> meaning;  // by prof::Meaning
 };
 FigureInk paper_ink();

@@ -194,7 +194,7 @@ void add_late(const MultiprocessorReport& report, const StepMap& map, const Figu
       continue;
     drawn.push_back(label);
     drawing.rect(label.x, label.y, label.width, 16, hex_colour(ink.ground), hex_colour(ink.late));
-    drawing.text(label.x + 4, label.y + 12, label.text, Anchor::Start, 11, hex_colour(ink.late), 600);
+    drawing.text(label.x + 4, label.y + 12, label.text, Anchor::Start, 11, hex_colour(ink.text), 600);
   }
 }
 

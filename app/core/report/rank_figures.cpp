@@ -308,7 +308,7 @@ void add_arrivals_of(const RankReport& report, size_t rank, const ArrivalRows& r
     if (marked) first_late = std::min(first_late, left + bin * static_cast<double>(i));
     highs[i] = high;
     drawing.rect(left + bin * static_cast<double>(i), y - high - 1, std::max(1.0, bin - 1), high,
-                 hex_colour(marked ? ink.point : ink.bar));
+                 hex_colour(marked ? ink.late : ink.bar));
   }
   if (!late) return;
   const std::string label = steps_text(report.straggler.late_steps, report.straggler.late_us);
@@ -607,8 +607,8 @@ std::string lateness_caption(const RankReport& report, const LatenessMap& map) {
 uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double late_us, const FigureInk& ink) {
   constexpr double kLeast = 0.06;  // just above the clock error
   if (!(late_us > clock_error_us)) return ink.grid;
-  if (map.bars()) return mixed_colour(ink.ground, ink.late, 0.75);  // the late rank does not wait
-  return mixed_colour(ink.grid, ink.point, kLeast + (1 - kLeast) * std::min(1.0, late_us / map.scale_us));
+  if (map.bars()) return mixed_colour(ink.ground, ink.late, 0.75);
+  return mixed_colour(ink.grid, ink.late, kLeast + (1 - kLeast) * std::min(1.0, late_us / map.scale_us));
 }
 
 Drawing lateness_frame(const RankReport& report, const LatenessMap& map, const FigureInk& ink, double width) {

@@ -13,8 +13,8 @@ namespace {
 
 using Point = ReportRun::Point;
 
-constexpr const char* kRunColour[] = {"#B44400", "#306BA4", "#A13C83", "#587F50",
-                                      "#633B9E", "#6F4400", "#115E4B", "#1B1B1E"};
+constexpr const char* kRunColour[] = {"#6E4306", "#03586F", "#9A1655", "#2B8309",
+                                      "#5C3198", "#9933B3", "#696A8C", "#2A3600"};
 
 struct Plot {
   double x0, x1, y0, y1;

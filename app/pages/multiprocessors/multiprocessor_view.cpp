@@ -103,14 +103,14 @@ QString MultiprocessorView::tipAt(QPointF at) const {
   return words + "\n" + tr("Click: move the timeline here. Double-click: show the timeline.");
 }
 
-// Steps that are late have the colour of lateness. A bar at the top takes twice the median or more.
+// Steps with a late multiprocessor have the colour of lateness. A bar at the top takes twice the median or more.
 void MultiprocessorView::paintSteps(QPainter& painter) const {
   const Theme& t = theme();
   const size_t steps = report_->steps.size();
   for (size_t i = 0; i < steps; ++i) {
     QRectF box = stepBox(i);
     box.setWidth(std::max(1.0, box.width() - (box.width() >= 4 ? 1 : 0)));
-    painter.fillRect(box, report_->steps[i].late.empty() ? t.of(prof::Meaning::Sync) : t.worse);
+    painter.fillRect(box, report_->steps[i].late.empty() ? t.of(prof::Meaning::Sync) : t.late);
   }
   painter.setPen(QPen(t.strong_border, 1));
   const double floor = kStepsTop + kStepsHigh + 0.5;
@@ -119,13 +119,15 @@ void MultiprocessorView::paintSteps(QPainter& painter) const {
   painter.setPen(t.quiet);
   painter.drawText(QRectF(10, kStepsTop, map_.left - 18, kStepsHigh), Qt::AlignLeft | Qt::AlignBottom, tr("step time"));
   const bool any_late = std::ranges::any_of(report_->steps, [](const auto& step) { return !step.late.empty(); });
-  const QString key = any_late ? tr("orange: a multiprocessor is late") : QString();
-  const double key_width = painter.fontMetrics().horizontalAdvance(key) + (any_late ? 12 : 0);
-  painter.drawText(QRectF(map_.left, 0, map_.right - map_.left, kStepsTop - 4), Qt::AlignRight | Qt::AlignVCenter, key);
+  const QString key = any_late ? tr("a multiprocessor is late") : QString();
+  const double key_width = any_late ? painter.fontMetrics().horizontalAdvance(key) + 26 : 0;
+  const QRectF head(map_.left, 0, map_.right - map_.left, kStepsTop - 4);
+  painter.drawText(head, Qt::AlignRight | Qt::AlignVCenter, key);
+  if (any_late) painter.fillRect(QRectF(head.right() - key_width + 12, head.center().y() - 4.5, 9, 9), t.late);
   painter.setPen(t.text);
   painter.setFont(ui_font(12, 600));
-  const double caption = map_.right - map_.left - key_width;
-  painter.drawText(QRectF(map_.left, 0, caption, kStepsTop - 4), Qt::AlignLeft | Qt::AlignVCenter,
+  const double caption = head.width() - key_width;
+  painter.drawText(QRectF(head.left(), head.top(), caption, head.height()), Qt::AlignLeft | Qt::AlignVCenter,
                    painter.fontMetrics().elidedText(text(prof::step_caption(*report_, map_.step)), Qt::ElideMiddle, static_cast<int>(caption)));
   const QRectF chosen = stepBox(map_.step);
   const double wide = std::max(5.0, chosen.width());

@@ -141,7 +141,7 @@ void MultiprocessorsTest::theLateEndIsColoured() {
   ShownMultiprocessors shown;
   MultiprocessorView& view = *shown.panel.view();
   const QRectF late = view.boxOf(shown.bar(17, "fc1 forward"));
-  QCOMPARE(shown.colour({late.right() - 4, late.center().y()}), theme().worse);
+  QCOMPARE(shown.colour({late.right() - 4, late.center().y()}), theme().late);
   const QRectF other = view.boxOf(shown.bar(60, "fc1 forward"));
   QVERIFY(shown.colour({other.right() - 4, other.center().y()}) != theme().worse);
   QVERIFY(words_of(view).filter(QRegularExpression(QString::fromUtf8("^0\\.(39|40|41|42) µs late$"))).size() == 1);

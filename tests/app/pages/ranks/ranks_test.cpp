@@ -221,7 +221,7 @@ void RanksTest::onlyLatenessAboveTheClockErrorIsColoured() {
   QCOMPARE(shown.colour(0, 0), colour_of(ink.grid));
   QCOMPARE(shown.colour(0, 2), colour_of(ink.grid));
   QVERIFY(shown.colour(0, 1) != colour_of(ink.grid));
-  QCOMPARE(shown.colour(5, 59), colour_of(ink.point));
+  QCOMPARE(shown.colour(5, 59), colour_of(ink.late));
 }
 
 void RanksTest::hoverNamesRankStepAndLateness() {
@@ -252,7 +252,7 @@ void RanksTest::oneLateCellOfAThousandRanksIsSeen() {
   shown.panel.showReport(report);
   const QModelIndex chosen = shown.panel.ranks()->currentIndex();
   QCOMPARE(chosen.siblingAtColumn(0).data().toString(), QString("777"));
-  QCOMPARE(shown.colour(777, 123), colour_of(window_ink().point));
+  QCOMPARE(shown.colour(777, 123), colour_of(window_ink().late));
   const QString tip = shown.panel.map()->tipAt(shown.panel.map()->cellOf(777, 123).center());
   QVERIFY2(tip.startsWith(QString::fromUtf8("rank 777 · node-98 · step 124\n500.0 µs")), qPrintable(tip));
   QVERIFY2(tip.contains("the latest of"), qPrintable(tip));

@@ -76,7 +76,7 @@ QIcon badge_icon(int slot);  // follows the theme
 inline constexpr QSize kBadgeBesideText{20, 16};
 // A fill with an edge that separates pale colours from the background.
 void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill);
-inline constexpr double kOffPath = 0.5;  // how strong what is not on the critical path is drawn
+inline constexpr double kOffPath = 0.35;  // how strong what is not on the critical path is drawn
 QBrush meaning_brush(prof::Meaning meaning);
 QBrush part_brush(const prof::PartId& part);  // as meaning_brush; gaps are hatched, and what the host did has its own
 QColor part_colour(const prof::PartId& part);  // for the ink on it

@@ -4,6 +4,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <algorithm>
+#include <cmath>
 
 #include "app/core/report/drawing.h"
 #include "app/text/qt_text.h"
@@ -17,7 +18,7 @@ namespace ws::app {
 namespace {
 
 constexpr double kLeft = 116, kRight = 14, kLegend = 20, kAxis = kLegend + 22, kTitle = 22, kLeastRow = 13, kMostRow = 120, kBarSpace = 6, kSpace = 10;
-constexpr double kUnderline = 2, kThinnest = 1.5;  // px
+constexpr double kFrame = 1.5, kSideFrom = 5, kThinnest = 1.5;  // px; a narrower bar has no sides, so that its colour is seen
 constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
 constexpr int kFewestLetters = 6;
 
@@ -27,16 +28,31 @@ QString where_text(const PathPicture::Bar& bar) {
   return QObject::tr("Critical path: %1.").arg(text(prof::path_text(bar.path))) + ahead;
 }
 
-// The line below what is on the path.
-void underline(QPainter& painter, const QRectF& box, double width) {
-  painter.fillRect(QRectF(box.left(), box.bottom() + 0.5, box.width(), width), theme().text);
+// A line above and below the path joins its bars; a wide bar has sides, too.
+void paint_frame(QPainter& painter, const QRectF& box, bool sides) {
+  const QColor ink = theme().text;
+  painter.fillRect(QRectF(box.left(), box.top(), box.width(), kFrame), ink);
+  painter.fillRect(QRectF(box.left(), box.bottom() - kFrame, box.width(), kFrame), ink);
+  if (!sides) return;
+  painter.fillRect(QRectF(box.left(), box.top(), 1, box.height()), ink);
+  painter.fillRect(QRectF(box.right() - 1, box.top(), 1, box.height()), ink);
 }
 
-constexpr QRectF kSwatch(8, 5, 14, 9);
-constexpr double kAfterSwatch = 6;
+// What is on the path has its colour and a frame. What has time to spare is faint.
+void paint_bar(QPainter& painter, const QRectF& box, const QBrush& fill, bool on_path) {
+  painter.setOpacity(on_path ? 1 : kOffPath);
+  draw_fill(painter, box, fill);
+  painter.setOpacity(1);
+  if (on_path) paint_frame(painter, box, box.width() >= kSideFrom);
+}
+
+constexpr QRectF kSwatch(8, 4, 16, 12);
+constexpr double kAfterSwatch = 6, kApart = 18;
 
 QString path_name() { return QObject::tr("critical path"); }
 QFont legend_font() { return ui_font(11); }
+QString before_path_name() { return QObject::tr("on the "); }
+double legend_width(const QString& words, const QFont& font = legend_font()) { return std::ceil(QFontMetricsF(font).horizontalAdvance(words)); }
 
 // Empty if too few letters fit to know the name by.
 QString name_in(const QFontMetrics& metrics, const QString& name, double width) {
@@ -86,7 +102,9 @@ void StepPathView::paintEvent(QPaintEvent*) {
   for (const PathPicture& picture : pictures_) top = paintPicture(painter, picture, top) + kSpace;
 }
 
-QRectF StepPathView::pathName() const { return {kSwatch.right() + kAfterSwatch, 0, QFontMetricsF(word_font(legend_font(), path_name())).horizontalAdvance(path_name()), kLegend}; }
+QRectF StepPathView::pathName() {
+  return {kSwatch.right() + kAfterSwatch + legend_width(before_path_name()), 0, legend_width(path_name(), word_font(legend_font(), path_name())), kLegend};
+}
 
 bool StepPathView::hostIsAhead() const {
   for (const PathPicture& picture : pictures_)
@@ -95,32 +113,30 @@ bool StepPathView::hostIsAhead() const {
   return false;
 }
 
-// What is on the path, what is not, and what may look like a fault.
+// Both kinds of bars as they are drawn below, and what may look like a fault.
 void StepPathView::paintLegend(QPainter& painter) const {
   const QRectF name = pathName();
-  draw_fill(painter, kSwatch, meaning_brush(prof::Meaning::Sync));
-  underline(painter, kSwatch, kUnderline);
-  painter.setPen(theme().secondary);
-  painter.setFont(word_font(legend_font(), path_name()));
-  painter.drawText(name, Qt::AlignLeft | Qt::AlignVCenter, path_name());
-  painter.setFont(legend_font());
-  double left = name.right();
+  double left = kSwatch.right() + kAfterSwatch;
   const auto put = [&](const QString& words) {
-    const double width = painter.fontMetrics().horizontalAdvance(words);
+    const double width = legend_width(words);
     if (left + width < this->width() - kRight) painter.drawText(QRectF(left, 0, width, kLegend), Qt::AlignLeft | Qt::AlignVCenter, words);
     left += width;
   };
+  paint_bar(painter, kSwatch, meaning_brush(prof::Meaning::Sync), true);
+  painter.setPen(theme().secondary);
+  painter.setFont(legend_font());
+  put(before_path_name());
+  painter.setFont(word_font(legend_font(), path_name()));
+  painter.drawText(name, Qt::AlignLeft | Qt::AlignVCenter, path_name());
+  painter.setFont(legend_font());
+  left = name.right();
   put(tr(", which decides how long a step takes"));
-  const QRectF faint = kSwatch.translated(left + 18 - kSwatch.left(), 0);
-  if (faint.right() + kAfterSwatch < width() - kRight) {
-    painter.setOpacity(kOffPath);
-    draw_fill(painter, faint, meaning_brush(prof::Meaning::Sync));
-    painter.setOpacity(1);
-  }
+  const QRectF faint = kSwatch.translated(left + kApart - kSwatch.left(), 0);
+  if (faint.right() + kAfterSwatch < width() - kRight) paint_bar(painter, faint, meaning_brush(prof::Meaning::Sync), false);
   painter.setPen(theme().secondary);
   left = faint.right() + kAfterSwatch;
   put(tr("has time to spare"));
-  left += 18;
+  left += kApart;
   if (hostIsAhead()) put(tr("The host is ahead: it launched the first kernels in the step before."));
 }
 
@@ -167,10 +183,8 @@ void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, doub
   painter.drawText(QRectF(8, top, kLeft - 14, height), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(row.name, Qt::ElideRight, static_cast<int>(kLeft - 14)));
   for (const PathPicture::Bar& bar : row.bars) {
     const QRectF box(x(bar.begin), top + space / 2, std::max(kThinnest, x(bar.end) - x(bar.begin)), height - space);
-    painter.setOpacity(bar.path.on_path() ? 1 : kOffPath);
-    if (!bar.is_gap) draw_fill(painter, box, bar.waits_for_data ? QBrush(part_colour({.kind = prof::PartKind::HostData})) : meaning_brush(bar.meaning));
-    painter.setOpacity(1);
-    if (bar.path.on_path()) underline(painter, box, std::min(kUnderline, space / 2));
+    if (bar.is_gap) paint_frame(painter, box, false);
+    else paint_bar(painter, box, bar.waits_for_data ? QBrush(part_colour({.kind = prof::PartKind::HostData})) : meaning_brush(bar.meaning), bar.path.on_path());
     const QString name = name_in(painter.fontMetrics(), bar.name, box.width());
     if (name.isEmpty()) continue;
     painter.setPen(bar.path.on_path() && !bar.is_gap ? theme().ink_on(theme().of(bar.meaning)) : theme().secondary);

@@ -1,5 +1,5 @@
-// The measured and the predicted step on one axis, each with its critical path: what is on the path is strong and underlined,
-// the rest is faint.
+// The measured and the predicted step on one axis, each with its critical path: what is on the path is strong and framed,
+// the rest is faint and has no frame.
 #pragma once
 #include <QString>
 #include <QWidget>
@@ -51,7 +51,7 @@ class StepPathView : public QWidget {
   double longest() const;
   double rowHeight() const;
   double x(double us) const;
-  QRectF pathName() const;  // in the legend
+  static QRectF pathName();  // in the legend
   void paintLegend(QPainter& painter) const;
   void paintAxis(QPainter& painter) const;
   double paintPicture(QPainter& painter, const PathPicture& picture, double top) const;

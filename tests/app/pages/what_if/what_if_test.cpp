@@ -65,6 +65,7 @@ class WhatIfTest : public QObject, FilledWindow {
   void thePageOpensWithTheFirstAdvice();
   void anEditIsPredicted();
   void noKernelSeemsToPrecedeItsLaunch();
+  void thePathIsFramed();
   void theMenuOffersEditsThatTheRunAllows();
   void aWrongEditIsRefusedAndChangesNothing();
   void editsOfAnotherRunAreLeftOut();
@@ -245,6 +246,39 @@ void WhatIfTest::noKernelSeemsToPrecedeItsLaunch() {
   QVERIFY2(launch < kernel && kernel < 1e9, qPrintable(QString("%1, %2").arg(launch).arg(kernel)));
   QVERIFY(!shown.panel.view()->hostIsAhead());
   QVERIFY(ahead.panel.view()->hostIsAhead());
+}
+
+// Two grey calls: the one on the path has lines of the text's colour above and below, the one with time to spare has none.
+void WhatIfTest::thePathIsFramed() {
+  constexpr int kBelowAxis = 60;
+  for (const ThemeName name : {ThemeName::Dark, ThemeName::Light}) {
+    const PaintTheme paint(name);
+    const QRgb grey = theme().of(prof::Meaning::Launch).rgb(), ink = theme().text.rgb();
+    StepPathView view;
+    view.resize(600, 240);
+    QPalette ground = view.palette();
+    ground.setColor(QPalette::Window, theme().base);
+    view.setPalette(ground);
+    const auto call = [](double begin, int64_t on_path_ns) {
+      return PathPicture::Bar{.begin = begin, .end = begin + 30, .meaning = prof::Meaning::Launch, .path = {on_path_ns, 30'000, on_path_ns > 0 ? 0 : 5'000}};
+    };
+    view.setPictures({{.length_us = 100, .rows = {{.bars = {call(5, 30'000), call(60, 0)}}}}});
+    const QImage image = view.grab().toImage();
+    int on_path = 0, spare = 0;
+    for (int x = 0; x < image.width(); ++x) {
+      int lines = 0, filled = 0, faint = 0;
+      for (int y = kBelowAxis; y < image.height(); ++y) {
+        const QRgb pixel = image.pixel(x, y);
+        lines += pixel == ink, filled += pixel == grey;
+        faint += std::abs(qGreen(pixel) - mixed(theme().of(prof::Meaning::Launch), theme().base, kOffPath).green()) < 3;
+      }
+      const bool strong = filled > 20, weak = filled == 0 && faint > 20;
+      on_path += strong, spare += weak;
+      if (strong) QVERIFY2(lines >= 2, qPrintable(QString::number(lines)));
+      if (weak) QCOMPARE(lines, 0);
+    }
+    QVERIFY2(on_path > 80 && spare > 80, qPrintable(QString("%1, %2").arg(on_path).arg(spare)));
+  }
 }
 
 // Each of them can be applied and taken away again, without a word of their language.

@@ -79,6 +79,8 @@ QString x_name(XAxis axis) {
                                 : QObject::tr("training time, s");
 }
 
+QString brief_x_name(XAxis axis) { return axis == XAxis::Wall ? QObject::tr("time, s") : x_name(axis); }
+
 // An exponential mean of factor f weighs as many values as a plain mean of 1 / (1 - f).
 QString smoothing_name(double factor) { return QObject::tr("Running mean of up to %1 batches").arg(std::lround(1 / (1 - factor))); }
 
@@ -352,6 +354,7 @@ void CurvePane::redraw() {
   std::erase_if(curves_, [](const CurveData& curve) { return !curve.run(); });
   if (lineKey() != key_) showNote();
   scaleAxes();
+  plot_->setXName(brief_x_name(x_));
   drawCurves();
   plot_->setEmptyText(emptyText());
   showCaption();

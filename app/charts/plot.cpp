@@ -19,6 +19,8 @@ QString tick_text(double value) {
 }
 
 constexpr int kAboveCurves = 8, kValueLine = 18;  // pixels above the curves
+constexpr int kLeftOfCurves = 34, kNameSize = 11;
+constexpr int kBesideName = 14;  // half of the first number of the axis
 
 // Leaves out labels that would touch.
 class LinearTicker : public QCPAxisTicker {
@@ -77,7 +79,7 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
   }
   xAxis->setTickLabelPadding(2);
   axisRect()->setAutoMargins(QCP::msLeft | QCP::msBottom);
-  axisRect()->setMinimumMargins(QMargins(34, kAboveCurves, 10, 20));
+  axisRect()->setMinimumMargins(QMargins(kLeftOfCurves, kAboveCurves, 10, 20));
   setValueLine(false);
   applyTheme();
 }
@@ -106,6 +108,14 @@ void Plot::setLog(QCPAxis* axis, bool on) {
   axis->setSubTicks(on);
   axis->setSubTickLength(0, 0);
   axis->grid()->setSubGridVisible(on);
+}
+
+void Plot::setXName(const QString& name) {
+  if (name == x_name_) return;
+  x_name_ = name;
+  const int wanted = static_cast<int>(std::ceil(QFontMetricsF(ui_font(kNameSize)).horizontalAdvance(name))) + kBesideName + 2;
+  axisRect()->setMinimumMargins(QMargins(std::max(kLeftOfCurves, wanted), kAboveCurves, 10, 20));
+  replot(rpQueuedReplot);
 }
 
 void Plot::setCursor(std::optional<double> x) {
@@ -288,6 +298,13 @@ QRectF Plot::captionBox() const {
   return best;
 }
 
+void Plot::paintXName(QPainter& painter) const {
+  const QRect area = axisRect()->rect();
+  painter.setFont(ui_font(kNameSize));
+  painter.setPen(theme().quiet);
+  painter.drawText(QRectF(0, area.bottom() + 1, area.left() - kBesideName, height() - area.bottom() - 1.0), Qt::AlignRight | Qt::AlignVCenter, x_name_);
+}
+
 void Plot::paintCaption(QPainter& painter) {
   const QRectF box = captionBox();
   if (box.isEmpty()) return;
@@ -349,6 +366,7 @@ void Plot::paintEvent(QPaintEvent* event) {
   }
   QCustomPlot::paintEvent(event);
   QPainter painter(this);
+  paintXName(painter);
   painter.setClipRect(axisRect()->rect().adjusted(-5, -8, 10, 5));
   paintMarks(painter);
   paintCursor(painter);

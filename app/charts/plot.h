@@ -41,6 +41,7 @@ class Plot : public QCustomPlot {
   void setEmptyText(const QString& text);
   // Shows what each line is, in this corner, or in another one that covers less of the curves.
   void setCaption(const QString& text, Qt::Alignment corner);
+  void setXName(const QString& name);  // stands left of the numbers of the axis
   void setLogX(bool on) { setLog(xAxis, on); }
   void setLogY(bool on) { setLog(yAxis, on); }
   QRectF captionBox() const;  // empty if there is no caption
@@ -80,6 +81,7 @@ class Plot : public QCustomPlot {
   void remember(bool in_small_steps);
   void paintCursor(QPainter& painter);
   void paintMarks(QPainter& painter);
+  void paintXName(QPainter& painter) const;
   void paintCaption(QPainter& painter);
   void paintValues(QPainter& painter);
   void paintLastValues(QPainter& painter);
@@ -90,7 +92,7 @@ class Plot : public QCustomPlot {
   std::vector<PlotMark> marks_;
   std::vector<PlotNote> notes_;
   std::vector<PlotValue> values_;
-  QString empty_, caption_;
+  QString empty_, caption_, x_name_;
   Qt::Alignment caption_corner_;
   std::vector<QRectF> noted_;  // where notes are drawn
   std::vector<View> undo_;

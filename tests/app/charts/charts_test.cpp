@@ -47,6 +47,7 @@ class ChartsTest : public QObject {
   void theTrainingCurveStaysInThePlot();
   void theRawLossIsQuieterThanItsSmoothedCurve();
   void theKeyOfTheLinesStandsBesideThem();
+  void theAxisHasAName();
   void valuesOfManyRunsStandAtTheCursor();
   void textsOfASmallChartStandApart();
   void aPictureNamesAllItsRuns();
@@ -353,6 +354,23 @@ void ChartsTest::theKeyOfTheLinesStandsBesideThem() {
   for (double y : {6.0, 96.0}) {
     const double at = plot.yAxis->coordToPixel(y);
     QVERIFY(at < box.top() || at > box.bottom());
+  }
+}
+
+void ChartsTest::theAxisHasAName() {
+  QObject owner;
+  CurvePane pane({Gauge::Loss});
+  pane.resize(320, 200);
+  pane.show();
+  pane.setRuns(lettered(1, &owner));
+  auto* plot = pane.findChild<Plot*>();
+  for (const auto& [axis, name] : {std::pair{XAxis::Step, "step"}, {XAxis::Epoch, "epoch"}, {XAxis::Wall, "time, s"}}) {
+    pane.setXAxis(axis);
+    plot->replot(QCustomPlot::rpImmediateRefresh);
+    const auto texts = painted_texts(*plot);
+    const auto found = std::ranges::find(texts, QString(name), &PaintedText::text);
+    QVERIFY2(found != texts.end(), name);
+    QVERIFY(found->box.left() >= 0 && found->box.right() < plot->axisRect()->left() && found->box.top() > plot->axisRect()->bottom());
   }
 }
 

@@ -68,6 +68,14 @@ void MeaningLegend::setMeanings(const std::set<prof::Meaning>& meanings) {
   show(std::move(now));
 }
 
+void MeaningLegend::setParts(const std::vector<prof::PartId>& parts) {
+  const auto drawn = [](prof::PartId part) { return part == prof::PartId{Meaning::Launch} ? prof::PartId{Meaning::Idle} : part; };
+  std::vector<size_t> now;
+  for (size_t i = 0; i < std::size(kEntries); ++i)
+    if (std::ranges::find(parts, kEntries[i].id, drawn) != parts.end()) now.push_back(i);
+  show(std::move(now));
+}
+
 void MeaningLegend::show(std::vector<size_t> entries) {
   if (entries == shown_) return;
   shown_ = std::move(entries);

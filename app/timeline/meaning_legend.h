@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/workspace/run.h"
+#include "profiling/analysis/step_breakdown.h"
 
 namespace ws::app {
 
@@ -18,6 +19,7 @@ class MeaningLegend : public QWidget {
   int heightForWidth(int width) const override;
   void setRuns(const std::vector<const Run*>& runs);  // names only what their traces have
   void setMeanings(const std::set<prof::Meaning>& meanings);
+  void setParts(const std::vector<prof::PartId>& parts);  // of steps, where launch gaps are drawn as idle time
   QStringList names() const;
 
  protected:

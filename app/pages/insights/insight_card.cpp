@@ -122,6 +122,16 @@ void EvidenceBars::setContent(const RunFacts& facts, const std::vector<Part>& sp
   update();
 }
 
+std::vector<prof::PartId> EvidenceBars::colours() const {
+  constexpr double kSeen = 0.002;  // a smaller share of the longest bar is less than a pixel
+  std::vector<prof::PartId> colours;
+  for (const Row& row : rows_)
+    for (const Part& part : row.parts)
+      if (part.us > kSeen * row.us) colours.push_back(part.id);
+  if (meant_us_ > 0 && !colours.empty()) colours.push_back(look_at_);
+  return colours;
+}
+
 QString EvidenceBars::timeText(double us) const { return text(time_text(us, step_us_)); }
 
 QString EvidenceBars::nameOfPart() const {

@@ -32,6 +32,7 @@ class EvidenceBars : public QWidget {
   // `split`: the step of the run, the same on all cards; empty if the insight is about another step.
   void setContent(const RunFacts& facts, const std::vector<Part>& split, const Insight& insight, const Tried* tried);
   int rows() const { return static_cast<int>(rows_.size()); }
+  std::vector<prof::PartId> colours() const;  // that the bars have
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return {220, sizeHint().height()}; }
 
@@ -79,6 +80,7 @@ class InsightCard : public QFrame {
   QPushButton* applyButton() const { return apply_; }
   QPushButton* showButton() const { return shows_.front().button; }
   QString resultText() const;
+  std::vector<prof::PartId> colours() const { return bars_->colours(); }
 
  signals:
   void showClicked(const ws::app::Insight& shown);

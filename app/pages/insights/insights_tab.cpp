@@ -4,10 +4,13 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <iterator>
 
 #include "app/core/insights/predicted_savings.h"
 #include "app/text/qt_text.h"
+#include "app/timeline/meaning_legend.h"
 #include "app/widgets/pane.h"
+#include "app/widgets/section.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/training_session.h"
@@ -47,11 +50,10 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
   empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   column_->addWidget(empty_);
-  small_ = new QLabel(tr(kTooSmall), list);
+  small_ = new SectionTitle({}, list);
   small_->setToolTip(tr("They save less than the ± of the median step."));
-  small_->setFont(ui_font(12.5, 600));
-  small_->setForegroundRole(QPalette::PlaceholderText);
-  small_->setContentsMargins(10, 8, 10, 2);
+  small_->setChecked(false);
+  connect(small_, &QAbstractButton::toggled, this, &InsightsTab::showSmall);
   column_->addWidget(small_);
   note_ = new QLabel(list);
   note_->setWordWrap(true);
@@ -61,6 +63,8 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
   column_->addWidget(note_);
   column_->addWidget(new QWidget(list));  // the space below the cards
   scroll->setWidget(list);
+  outer->setSpacing(5);
+  outer->addWidget(colours_ = new MeaningLegend(this));
   outer->addWidget(scroll);
   due_.setInterval(kInsightsRefreshMs);
   connect(&due_, &QTimer::timeout, this, [this] {
@@ -124,15 +128,31 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   shown_ = now;
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();
   cards_.clear();
-  small_->setVisible(std::ranges::any_of(found, &Insight::changes_little));
   for (size_t i = 0; i < found.size(); ++i) {
     auto* card = new InsightCard(facts, found[i], lines[i], this);
     connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
     connect(card, &InsightCard::showClicked, this, [this](const Insight& shown) { emit showWanted(run_, shown); });
     card->setShowable([this](const Insight& shown) { return evidence_of(*run_, shown).has_value(); });
-    column_->insertWidget(column_->indexOf(found[i].changes_little ? note_ : small_), card);
+    column_->insertWidget(found[i].changes_little ? column_->indexOf(note_) : column_->indexOf(small_), card);
     cards_.push_back(card);
   }
+  showSmall();
+}
+
+// The number on the tab counts the cards that are always shown.
+void InsightsTab::showSmall() {
+  const auto changes_little = [](const InsightCard* card) { return card->insight().changes_little; };
+  const auto small = std::ranges::count_if(cards_, changes_little), all = std::ssize(cards_);
+  small_->setVisible(small > 0);
+  small_->setText(small < all ? tr("%1 more would change little now").arg(small) : tr("%1 would change little now").arg(small));
+  small_->setAccessibleName(small_->text());
+  std::vector<prof::PartId> colours;
+  for (InsightCard* card : cards_) {
+    card->setVisible(small_->isChecked() || !changes_little(card));
+    if (!card->isHidden()) std::ranges::copy(card->colours(), std::back_inserter(colours));
+  }
+  colours_->setParts(colours);
+  colours_->setVisible(!colours.empty());
 }
 
 const InsightsTab::Attempt* InsightsTab::attemptOf(const std::string& rule) const {

@@ -15,6 +15,9 @@ class QVBoxLayout;
 
 namespace ws::app {
 
+class MeaningLegend;
+class SectionTitle;
+
 class TrainingSession;
 
 class InsightsTab : public QWidget {
@@ -26,6 +29,8 @@ class InsightsTab : public QWidget {
   Run* run() const { return run_; }
   const std::vector<InsightCard*>& cards() const { return cards_; }
   QString emptyText() const;
+  SectionTitle* smallRow() const { return small_; }
+  const MeaningLegend* colours() const { return colours_; }
   Run* tryChange(size_t card);  // the run that began, or nullptr
   void refresh();
   // How the page trains: the window adds its trace level and shows the choices in Setup.
@@ -51,7 +56,10 @@ class InsightsTab : public QWidget {
   QPointer<Run> run_;
   std::vector<Attempt> attempts_;
   std::function<Run*(const RunSpec&, const QString&)> train_;
-  QLabel *empty_, *small_, *note_;
+  void showSmall();
+  QLabel *empty_, *note_;
+  SectionTitle* small_;  // opens and closes the cards that change little
+  MeaningLegend* colours_;
   QString noted_;  // about the predictions
   QVBoxLayout* column_;
   std::vector<InsightCard*> cards_;

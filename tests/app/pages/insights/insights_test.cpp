@@ -16,6 +16,8 @@
 #include "app/pages/insights/insights_tab.h"
 #include "app/pages/insights/run_facts.h"
 #include "app/text/units.h"
+#include "app/timeline/meaning_legend.h"
+#include "app/widgets/section.h"
 #include "app/window/top_bar.h"
 #include "engine/devices/devices.h"
 #include "engine/executor/executor.h"
@@ -109,6 +111,7 @@ class InsightsTest : public QObject, WindowHome {
   void anAppliedChangeIsMeasured();
   void importedTracesAreJudgedToo();
   void smallSavingsStandLast();
+  void theColoursOfTheBarsHaveNames();
   void aLateRankIsACardThatShowsItsStep();
   void gridPutsTheLongestAxisAcross();
   void experimentRunsInTheWindow();
@@ -307,12 +310,29 @@ void InsightsTest::smallSavingsStandLast() {
   QTRY_VERIFY(tab->cards().size() == 2 && tab->cards()[0]->insight().saves_us.known());
   QVERIFY(!tab->cards()[0]->insight().changes_little && tab->cards()[1]->insight().changes_little);
   QCOMPARE(counted.back().front().toInt(), 1);
-  const QList<QLabel*> labels = tab->findChildren<QLabel*>();
-  const auto heading = std::ranges::find_if(labels, [](const QLabel* label) { return label->text() == "Would change little now"; });
-  QVERIFY(heading != labels.end() && !(*heading)->isHidden());
+  SectionTitle* row = tab->smallRow();
+  QCOMPARE(row->text(), QString("1 more would change little now"));
+  QVERIFY(!row->isHidden() && !tab->cards()[0]->isHidden() && tab->cards()[1]->isHidden());
+  row->click();
+  QVERIFY(!tab->cards()[1]->isHidden());
   const QWidget* list = tab->cards()[0]->parentWidget();
   const auto place = [list](QWidget* part) { return list->layout()->indexOf(part); };
-  QVERIFY(place(tab->cards()[0]) < place(*heading) && place(*heading) < place(tab->cards()[1]));
+  QVERIFY(place(tab->cards()[0]) < place(row) && place(row) < place(tab->cards()[1]));
+  row->click();
+  QVERIFY(tab->cards()[1]->isHidden());
+}
+
+// One key for all cards, with the names of the timeline.
+void InsightsTest::theColoursOfTheBarsHaveNames() {
+  auto window = open();
+  auto* tab = window->findChild<InsightsTab*>();
+  QVERIFY(tab->colours()->isHidden());
+  window->openFile(WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-slow-loader.wsrun");
+  QTRY_VERIFY(!tab->cards().empty() && tab->cards()[0]->insight().saves_us.known());
+  QVERIFY(!tab->colours()->isHidden());
+  const QStringList names = tab->colours()->names();
+  for (const char* name : {"matrix product", "waits for data", "idle, launch gaps"}) QVERIFY2(names.contains(name), qPrintable(names.join(", ")));
+  QVERIFY2(!names.contains("launch calls") && !names.contains("communication"), qPrintable(names.join(", ")));
 }
 
 void InsightsTest::aLateRankIsACardThatShowsItsStep() {

@@ -1,8 +1,10 @@
 #include "app/widgets/table_style.h"
 
+#include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
 #include <QPainter>
+#include <QScrollBar>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -120,6 +122,35 @@ class TableHeader : public QHeaderView {
   }
 };
 
+// Lies over the lowest row if only a part of it fits, so that no row is cut.
+class CutRowCover : public QWidget {
+ public:
+  explicit CutRowCover(QTableView& table) : QWidget(&table), table_(table) {
+    setAutoFillBackground(true);
+    setBackgroundRole(QPalette::Base);
+    hide();
+    table.viewport()->installEventFilter(this);
+    connect(table.verticalScrollBar(), &QScrollBar::valueChanged, this, &CutRowCover::place);
+    connect(table.verticalScrollBar(), &QScrollBar::rangeChanged, this, &CutRowCover::place);
+  }
+
+ protected:
+  bool eventFilter(QObject* object, QEvent* event) override {
+    if (event->type() == QEvent::Resize) QMetaObject::invokeMethod(this, &CutRowCover::place, Qt::QueuedConnection);
+    return QWidget::eventFilter(object, event);
+  }
+
+ private:
+  void place() {
+    const QRect seen = table_.viewport()->geometry();
+    const int row = table_.rowAt(seen.height() - 1), top = row < 0 ? 0 : table_.rowViewportPosition(row);  // the first row may be higher than the table
+    const bool cut = top > 0 && top + table_.rowHeight(row) > seen.height();
+    if (cut) setGeometry(seen.left(), seen.top() + top, seen.width(), seen.height() - top);
+    setVisible(cut);
+  }
+  QTableView& table_;
+};
+
 }  // namespace
 
 void style_table(QTableView& table, const QString& name) {
@@ -138,6 +169,7 @@ void style_table(QTableView& table, const QString& name) {
   table.verticalHeader()->setDefaultSectionSize(kRowHeight);
   table.verticalHeader()->setMinimumSectionSize(kRowHeight);
   table.horizontalHeader()->setFixedHeight(kHeaderHeight);
+  new CutRowCover(table);
 }
 
 QLabel* put_table(Pane& pane, QTableView* table) {

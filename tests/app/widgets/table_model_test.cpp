@@ -17,6 +17,7 @@ class TableModelTest : public QObject {
   void cellsAreForReaders();
   void unknownValuesAndSumsStayLast();
   void theSelectionStaysIfTheRowsDo();
+  void noRowIsCut();
 
  private:
   static Table table() {
@@ -30,6 +31,34 @@ class TableModelTest : public QObject {
     return made;
   }
 };
+
+// In a table of 4.5 rows and more to scroll, the lowest one is covered; scrolled to the end, the last one is seen.
+void TableModelTest::noRowIsCut() {
+  Table many = table();
+  while (many.rows.size() < 30) many.rows.insert(many.rows.begin(), many.rows.front());
+  TableModel model;
+  model.setTable(many);
+  QTableView view;
+  style_table(view, "many rows");
+  view.setModel(&model);
+  view.resize(400, 300);
+  view.show();
+  const int row_height = view.rowHeight(0);
+  view.resize(400, view.height() - view.viewport()->height() + 4 * row_height + row_height / 2);
+  const auto letters_below = [&view](int top) {
+    const QRect seen = view.viewport()->geometry();
+    const QImage image = view.grab(QRect(seen.left(), seen.top() + top, seen.width() - 2, seen.height() - top)).toImage();
+    for (int y = 0; y < image.height(); ++y)
+      for (int x = 0; x < image.width(); ++x)
+        if (image.pixel(x, y) != image.pixel(0, 0)) return true;
+    return false;
+  };
+  QTRY_VERIFY(!letters_below(4 * row_height));
+  QVERIFY(letters_below(3 * row_height));
+  view.scrollToBottom();
+  QTRY_COMPARE(view.rowAt(view.rowViewportPosition(29) + 1), 29);
+  QVERIFY(view.rowViewportPosition(29) >= 0 && letters_below(view.rowViewportPosition(29)));
+}
 
 void TableModelTest::cellsAreForReaders() {
   TableModel model;

@@ -49,30 +49,35 @@ bool LabCards::crosses(const LabCurve& curve, const QRectF& card) {
   return false;
 }
 
+// All lines lie below all cards, so that none crosses a text.
 void LabCards::paintCrossovers() {
-  std::vector<QRectF> taken;
+  const auto words = [this](const lab::Crossover& c) {
+    return QObject::tr("%1 overtakes %2").arg(lab_label(c.faster_above, s_.shown[0].result.spec), lab_label(c.slower_below, s_.shown[0].result.spec));
+  };
+  std::vector<QRectF> cards;
   for (const lab::Crossover& c : s_.crossovers) {
+    const double width = std::max(QFontMetricsF(ui_font(11)).horizontalAdvance(words(c)), 60.0) + 18;
     const QPointF at = f_.at({c.size, c.seconds});
+    const QRectF card = besidePlace(at, {width, 38}, cards);
+    cards.push_back(card);
     p_.setPen(QPen(theme().quiet, 1, Qt::DotLine));
     p_.drawLine(at, QPointF(at.x(), f_.plot.bottom()));
-    const QString head = QObject::tr("N = %1").arg(lab_size_text(c.size)),
-                  text = QObject::tr("%1 overtakes %2").arg(lab_label(c.faster_above, s_.shown[0].result.spec), lab_label(c.slower_below, s_.shown[0].result.spec));
-    const double width = std::max(QFontMetricsF(ui_font(11)).horizontalAdvance(text), 60.0) + 18;
-    const QRectF card = besidePlace(at, {width, 38}, taken);
-    taken.push_back(card);
     p_.setPen(QPen(theme().strong_border, 1));
     const double near_x = std::clamp(at.x(), card.left() + 8, card.right() - 8);
     p_.drawLine(at, QPointF(near_x, card.center().y() < at.y() ? card.bottom() : card.top()));
+  }
+  for (size_t i = 0; i < cards.size(); ++i) {
+    const lab::Crossover& c = s_.crossovers[i];
     p_.setPen(QPen(theme().text, 2));
     p_.setBrush(theme().base);
-    p_.drawEllipse(at, 4.5, 4.5);
-    draw_card(p_, card);
+    p_.drawEllipse(f_.at({c.size, c.seconds}), 4.5, 4.5);
+    draw_card(p_, cards[i]);
     p_.setPen(theme().text);
     p_.setFont(ui_font(12, 600));
-    p_.drawText(card.adjusted(8, 3, 0, -18), Qt::AlignLeft | Qt::AlignVCenter, head);
+    p_.drawText(cards[i].adjusted(8, 3, 0, -18), Qt::AlignLeft | Qt::AlignVCenter, QObject::tr("N = %1").arg(lab_size_text(c.size)));
     p_.setPen(theme().secondary);
     p_.setFont(ui_font(11));
-    p_.drawText(card.adjusted(8, 18, 0, -3), Qt::AlignLeft | Qt::AlignVCenter, text);
+    p_.drawText(cards[i].adjusted(8, 18, 0, -3), Qt::AlignLeft | Qt::AlignVCenter, words(c));
   }
 }
 

@@ -246,7 +246,7 @@ void LibraryTab::showChosen() {
   export_->setEnabled(!runs.empty());
   delete_->setEnabled(!runs.empty());
   const QString several = runs.empty() ? tr("No run selected") : tr("%1 runs selected").arg(runs.size());
-  title_->setText(noted_ ? noted_->title : several);
+  title_->setText(noted_ ? tr("One run selected") : several);
   const QSignalBlocker quiet(note_);
   // Set only changed text, so that the user's typing position stays.
   const auto show = [another](QLineEdit* edit, const QString& text) {

@@ -23,7 +23,7 @@ AllPages make_all_pages(Workspace& workspace) {
     page.group = QObject::tr(group), page.answers = QObject::tr(answers);
     all.tabs.push_back(std::move(page));
   };
-  tab("Live", live_page(workspace), "What happens in a step?");
+  tab("Overview", live_page(workspace), "What happens in a step?");
   tab("Compare", compare_page(workspace), "Why is one run faster?");
   tab("Advice", insights_page(workspace), "What would make a step shorter?");
   tab("Advice", what_if_page(workspace), "How long would a step be without some of its work?");

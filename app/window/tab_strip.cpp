@@ -153,6 +153,7 @@ void TabStrip::setNote(int page, const QString& note) {
 
 int TabStrip::pageNamed(const QString& name) const {
   const auto same = [&name](const QString& other) { return other.compare(name, Qt::CaseInsensitive) == 0; };
+  if (same("Live")) return pageNamed("Overview");  // its name in versions before
   int begins = -1;
   for (int i = pages_->count() - 1; i >= 0; --i) {
     if (same(nameOf(i))) return i;

@@ -36,7 +36,7 @@ class WindowLayout : public QObject {
   void resized(bool first);  // the width of the window changed
   void remember();
   void restore();
-  void offerSetup(bool open);  // beside Live; a person's own choice wins
+  void offerSetup(bool open);  // beside Overview; a person's own choice wins
   void setKeep(bool keep) { keep_ = keep; }
   bool keep() const { return keep_; }  // false: a closing window stores nothing
 

@@ -43,7 +43,7 @@ class Workspace : public QObject {
   void follow(const RemoteJobInfo& job) { emit followWanted(job); }  // an experiment, a sweep or PyTorch on another machine
   void bringToFront(const QObject* page) { emit frontWanted(page); }  // by its widget
   void showLive() { emit liveWanted(); }
-  void openRun(Run* run) {  // makes it current, on the page Live
+  void openRun(Run* run) {  // makes it current, on the page Overview
     pick(run);
     emit runOpened(run);
   }

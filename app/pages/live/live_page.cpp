@@ -308,7 +308,7 @@ Page live_page(Workspace& workspace) {
   join(*live, timeline);
   connect_timeline(workspace, timeline);
   Page page;
-  page.title = QObject::tr("Live"), page.widget = live, page.beside_setup = true;
+  page.title = QObject::tr("Overview"), page.widget = live, page.beside_setup = true;
   QPushButton* compare = compare_button(workspace, live);
   page.picker = compare;
   page.show_runs = [live, timeline, compare, &workspace](const std::vector<Run*>& runs) {

@@ -119,7 +119,7 @@ class OneAnswer {
     const QString name = tabs->tabText(tabs->currentIndex()).section("  ", 0, 0);
     const QString& header = window_.topBar()->currentRun()->title();
     if (header != (current_ ? current_->title : QString())) return name + ", header: " + header;
-    if (name == "Live") return ofLive();
+    if (name == "Overview") return ofLive();
     if (name == "Compare") return ofCompare();
     if (name == "All runs") return ofLibrary();
     if (name == "What if") return is(name, find<app::WhatIfPanel>()->run());

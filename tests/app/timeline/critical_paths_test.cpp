@@ -101,7 +101,7 @@ void CriticalPathsTest::spansOffThePathAreDimmed() {
   window->resize(size);
   Run* run = openRecorded(*window, name);
   QVERIFY(run);
-  QVERIFY(show_tab(*window, "Live"));
+  QVERIFY(show_tab(*window, "Overview"));
   settle();
   auto* pane = window->findChild<TimelinePane*>();
   const TimeRange view = pane->model()->range();
@@ -210,7 +210,7 @@ void CriticalPathsTest::aSpanAsksWhatIf() {
   window->resize(1600, 972);
   Run* run = openRecorded(*window, "mnist-direct");
   QVERIFY(run);
-  QVERIFY(show_tab(*window, "Live"));
+  QVERIFY(show_tab(*window, "Overview"));
   settle();
   auto* pane = window->findChild<TimelinePane*>();
   auto* panel = window->findChild<WhatIfPanel*>();
@@ -244,7 +244,7 @@ void CriticalPathsTest::aSpanAsksWhatIf() {
   QTRY_VERIFY(panel->isVisible());
   QCOMPARE(panel->edits(), QStringList({"no allocator calls"}));
   QVERIFY(panel->result() && panel->result()->saves_us.value > 0);
-  show_tab(*window, "Live");
+  show_tab(*window, "Overview");
   const QString kernel = ask(prof::SpanKind::Kernel, " took half the time");
   QVERIFY2(kernel.contains(" took half the time"), qPrintable(kernel));
   QTRY_VERIFY(panel->isVisible());

@@ -229,7 +229,7 @@ void FitTest::recordedProgramsCompared_data() {
 }
 
 // Compare has two more pages for programs that were recorded with their stacks.
-// All pages but Live take the place of Setup in a narrow window. Where the user opens it again, it stays open.
+// All pages but Overview take the place of Setup in a narrow window. Where the user opens it again, it stays open.
 void FitTest::aNarrowWindowFoldsSetup() {
   auto window = open();
   window->resize(1366, 768);
@@ -240,17 +240,17 @@ void FitTest::aNarrowWindowFoldsSetup() {
     settle();
     return shown && setup->isVisible();
   };
-  QVERIFY(beside("Live"));
+  QVERIFY(beside("Overview"));
   for (const char* tab : {"Compare", "Plan", "Memory", "Lab"}) QVERIFY2(!beside(tab), tab);
-  QVERIFY(beside("Live"));
+  QVERIFY(beside("Overview"));
   QVERIFY(!beside("Compare"));
   openDock(*window, "Setup");
-  QVERIFY(beside("Live") && beside("Compare"));
+  QVERIFY(beside("Overview") && beside("Compare"));
   QVERIFY(!beside("Memory"));
   window->resize(1920, 1080);
   settle();
   QVERIFY(!beside("Memory"));  // as it was left
-  QVERIFY(beside("Live"));
+  QVERIFY(beside("Overview"));
   window.reset();
   auto wide = open();
   wide->resize(1920, 1080);

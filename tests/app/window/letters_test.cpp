@@ -64,7 +64,7 @@ void LettersTest::waitForDigits(MainWindow& window) {
 std::vector<Run*> LettersTest::runsOf(const QString& tab) const {
   if (tab == "Ranks") return {ranks_};
   if (tab == "Multiprocessors") return {inside_};
-  if (tab == "Live") return {own_, digits_};
+  if (tab == "Overview") return {own_, digits_};
   return {own_};
 }
 

@@ -119,7 +119,7 @@ void PositionsTest::lookAtAll(const QString& state) {
     look(state + ", page " + tabs->tabText(tab));
   }
   tabs->setCurrentIndex(0);
-  look(state + ", back on Live");
+  look(state + ", back on Overview");
 }
 
 void PositionsTest::nothingMoves_data() {

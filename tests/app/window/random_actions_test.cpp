@@ -1,5 +1,5 @@
 // 200 random sequences of 40 actions in a real window: train, stop, select, compare, open, record, delete, undo, reopen. After
-// each action the header, Runs, Live, Details, Setup, every page and the status line name the same run. The trainings are held:
+// each action the header, Runs, Overview, Details, Setup, every page and the status line name the same run. The trainings are held:
 // they go on by a step when the sequence says so, and each action waits for its end. A sequence depends on its number only.
 //   WARPSIGHT_SEQUENCES=200       how many; without it as many as a usual test run has time for
 //   WARPSIGHT_SEQUENCE=17         only that one, each action is printed

@@ -218,7 +218,7 @@ void ThemeTest::nothingMoves() {
   auto window = open();
   window->resize(1600, 972);
   fill(*window, {"direct"});
-  const auto tabs = {"Live", "Compare", "Plan", "Kernel times", "Memory"};
+  const auto tabs = {"Overview", "Compare", "Plan", "Kernel times", "Memory"};
   for (const char* tab : tabs) {  // Compare reads its runs beside the window
     QVERIFY(show_tab(*window, tab));
     settle();

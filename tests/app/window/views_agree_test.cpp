@@ -424,7 +424,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
     window.workspace()->library()->tickOnly({&run});
     window.workspace()->pick(&run);
     (void)QTest::qWaitFor([&] { return !window.workspace()->library()->loading(); }, 60'000);
-    show_tab(window, "Live");
+    show_tab(window, "Overview");
     (void)QTest::qWaitFor([&] {
       const QList<CurvePane*> charts = window.findChild<LivePage*>()->findChildren<CurvePane*>();
       return window.findChild<DetailsPanel*>()->settled() &&

@@ -186,11 +186,11 @@ void WindowTest::setupLeavesItsWidthToPagesOfResults() {
     show(name);
     QVERIFY2(!setup->isChecked(), name);
   }
-  show("Live");
+  show("Overview");
   QVERIFY(setup->isChecked());
   show("Compare");
   setup->click();
-  show("Live"), show("Compare");
+  show("Overview"), show("Compare");
   QVERIFY2(setup->isChecked(), "as the person left it there");
 }
 
@@ -424,7 +424,7 @@ void WindowTest::theRunJustTrainedIsShown() {
     QVERIFY(window->topBar()->currentRun()->isVisible());
     QCOMPARE(window->topBar()->currentRun()->title(), second->title);
   }
-  QVERIFY(show_tab(*window, "Live"));
+  QVERIFY(show_tab(*window, "Overview"));
   // And one click compares it with the run before.
   QVERIFY2(window->notice()->text().contains(" A"), qPrintable(window->notice()->text()));
   QVERIFY2(window->notice()->text().startsWith("B: "), "another run may be shown meanwhile");
@@ -875,7 +875,7 @@ void WindowTest::oneBlueButton() {
       if (button->isVisible() && button->window() == window.get() && button->property("primary").toBool()) names << button->text();
     return names;
   };
-  for (const char* page : {"Live", "Memory", "Lab", "Combinations", "Own kernel", "Query"}) {
+  for (const char* page : {"Overview", "Memory", "Lab", "Combinations", "Own kernel", "Query"}) {
     QVERIFY(show_tab(*window, page));
     QTRY_COMPARE(blue(), QStringList("Train"));
     QCOMPARE(train->geometry(), place);

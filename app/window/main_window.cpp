@@ -209,7 +209,11 @@ void MainWindow::connectPages() {
     tabs_->setCurrentIndex(0);
   });
   connect(&workspace_, &Workspace::frontWanted, this,
-          [this](const QObject* page) { tabs_->setCurrentIndex(tabOf(page)); });
+          [this](const QObject* page) {
+            const int tab = tabOf(page);
+            if (tab >= 0 && !tabs_->isTabEnabled(tab)) workspace_.say(tab_list_[static_cast<size_t>(tab)].needs, true);
+            tabs_->setCurrentIndex(tab);
+          });
   connect(&workspace_, &Workspace::tabNoted, this,
           [this](const QObject* page, const QString& note) {
             if (const int tab = tabOf(page); tab >= 0) strip_->setNote(tab, note);
@@ -249,7 +253,7 @@ int MainWindow::tabOf(const QObject* page) const {
 }
 
 void MainWindow::showTab(int index) {
-  if (index < 0 || index >= static_cast<int>(tab_list_.size())) return;
+  if (index < 0 || index != tabs_->currentIndex()) return;  // grey: another page is in front by now
   const Page& tab = tab_list_[static_cast<size_t>(index)];
   pages_->setCurrentIndex(index);
   if (tab.show_runs) tab.show_runs(workspace_.library()->ticked());

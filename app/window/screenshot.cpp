@@ -78,7 +78,7 @@ void prepare(MainWindow& window, const QCommandLineParser& options) {
 }
 
 void begin(MainWindow& window, const QCommandLineParser& options) {
-  if (const int page = asked_page(window, options); page >= 0) window.tabs()->setCurrentIndex(page);
+  if (const int page = asked_page(window, options); page >= 0) window.tabStrip()->open(page);
   if (options.isSet("start"))
     window.lessons()->start(options.value("start").toInt() - 1);
   else if (options.isSet("train"))
@@ -117,7 +117,7 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   if (options.isSet("train-seconds")) train_for(window, options.value("train-seconds").toDouble());
   read_all(window);
   if (const int page = asked_page(window, options); page >= 0) {
-    window.tabs()->setCurrentIndex(page);  // an opened file may have shown another one
+    window.tabStrip()->open(page);  // an opened file may have shown another one
     read_all(window);
   }
   const bool written = window.grab().save(options.value("screenshot"));

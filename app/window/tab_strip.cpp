@@ -120,10 +120,17 @@ void TabStrip::openGroup(int group) {
   if (group >= 0 && groupOf(pages_->currentIndex()) != group) pages_->setCurrentIndex(std::max(0, firstOf(group)));
 }
 
-// The pages of its group come first: Qt leaves a tab that is hidden.
+void TabStrip::open(int page) {
+  wanted_ = page;
+  if (list_[static_cast<size_t>(page)].offered) pages_->setCurrentIndex(page);
+}
+
+// A grey page stays closed, whoever asks for it. The pages of its group come first: Qt leaves a tab that is hidden.
 void TabStrip::showPage(int page) {
   if (page < 0 || page >= static_cast<int>(list_.size())) return;
   const Entry& front = list_[static_cast<size_t>(page)];
+  if (!front.offered) return pages_->setCurrentIndex(front_);
+  front_ = page, wanted_ = -1;
   last_[static_cast<size_t>(front.group)] = page;
   for (const bool shown : {true, false})
     for (int i = 0; i < pages_->count(); ++i)
@@ -143,6 +150,7 @@ void TabStrip::setOffered(int page, bool offered) {
   pages_->setOffered(page, offered, tip(entry.answers, entry.needs, offered));
   const bool alone = std::ranges::count(list_, entry.group, &Entry::group) == 1, any = firstOf(entry.group) >= 0;
   groups_->setOffered(entry.group, any, tip(alone ? entry.answers : QString(), entry.needs, any));
+  if (offered && wanted_ == page) pages_->setCurrentIndex(page);
 }
 
 void TabStrip::setNote(int page, const QString& note) {

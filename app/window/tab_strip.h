@@ -38,6 +38,7 @@ class TabStrip : public QWidget {
   QTabBar* groups() const { return groups_; }
   int groupOf(int page) const { return list_[static_cast<size_t>(page)].group; }
   void setOffered(int page, bool offered);
+  void open(int page);  // as soon as it is offered, if no other page is opened before
   void setNote(int page, const QString& note);
   int pageNamed(const QString& name) const;  // a page, a group or the beginning of a name; -1: none
   QString nameOf(int page) const { return pages_->nameOf(page); }
@@ -65,6 +66,8 @@ class TabStrip : public QWidget {
   QHBoxLayout* row_;         // of the pages
   std::vector<Entry> list_;  // by page
   std::vector<int> last_;    // by group: the page that was in front
+  int front_ = 0;
+  int wanted_ = -1;  // opened once it is offered
 };
 
 }  // namespace ws::app

@@ -74,7 +74,7 @@ void WindowLayout::setCompact(bool compact) {
 }
 
 void WindowLayout::showTab(int tab) {
-  if (tab < 0 || tab == tab_) return;
+  if (tab < 0 || tab == tab_ || tab != parts_.strip->pages()->currentIndex()) return;
   setup_open_[placeOf(tab_)] = parts_.setup->isChecked();
   tab_ = tab;
   foldSetup();
@@ -132,7 +132,7 @@ void WindowLayout::restore() {
   restorePages(false);
   parts_.bar->setTraceChoices(settings.value("window/trace_level").toList());
   if (const QString page = settings.value("window/page").toString(); !page.isEmpty())
-    parts_.strip->pages()->setCurrentIndex(std::max(0, parts_.strip->pageNamed(page)));
+    parts_.strip->open(std::max(0, parts_.strip->pageNamed(page)));
   restoreRuns();
 }
 

@@ -55,7 +55,8 @@ Page kernel_editor_page(Workspace& workspace, QWidget* plan) {
     panel->openOp(op);
   };
   if (auto* ops = qobject_cast<PlanPanel*>(plan)) QObject::connect(ops, &PlanPanel::kernelWanted, panel, write);
-  Page page = one_run_page(workspace, QObject::tr("Own kernel"), panel, [panel](Run* run) { panel->setRun(run); }, [](const Run& run) { return run.hasChoices(); });
+  Page page = one_run_page(workspace, QObject::tr("Own kernel"), panel, [panel](Run* run) { panel->setRun(run); });
+  page.of_training = true, page.needs = QObject::tr("It needs a training of Warpsight, or no run.");
   Choices* choices = workspace.choices();
   QObject::connect(choices, &Choices::changed, panel, [panel, choices, known = choices->cuda()]() mutable {
     if (std::exchange(known, choices->cuda()) != choices->cuda()) panel->setCuda(known);

@@ -89,6 +89,7 @@ class KeysTest : public QObject, FilledWindow {
   void everyControlHasAName();
   void tabReachesEachControlOfThePages();
   void everyTabIsReachableWhereThereIsLittleSpace();
+  void aGreyPageStaysClosed();
   void pagesAreFoundByName();
   void arrowsReachBlockedValues();
   void keysNeverChangeAComboBox();
@@ -263,6 +264,7 @@ void KeysTest::everyTabIsReachableWhereThereIsLittleSpace() {
   QTabBar *pages = strip.pages(), *groups = strip.groups();
   window->resize(1100, 680);
   for (int front = 0; front < pages->count(); ++front) {
+    if (!pages->isTabEnabled(front)) continue;
     pages->setCurrentIndex(front);
     QCoreApplication::processEvents();
     QCOMPARE(groups->currentIndex(), strip.groupOf(front));
@@ -282,6 +284,40 @@ void KeysTest::everyTabIsReachableWhereThereIsLittleSpace() {
   QCOMPARE(strip.nameOf(pages->currentIndex()), QString("Overview"));
   groups->setCurrentIndex(groups->count() - 1);
   QCOMPARE(strip.nameOf(pages->currentIndex()), QString("Query"));
+}
+
+// A grey page stays closed, however it is asked for, and opens once a run is shown that has it, unless another page was opened.
+void KeysTest::aGreyPageStaysClosed() {
+  auto window = open();
+  TabStrip& strip = *window->tabStrip();
+  const int ranks = strip.pageNamed("Ranks"), memory = strip.pageNamed("Memory");
+  strip.pages()->setCurrentIndex(memory);
+  QVERIFY(!strip.pages()->isTabEnabled(ranks));
+  strip.pages()->setCurrentIndex(ranks);
+  QCOMPARE(strip.pages()->currentIndex(), memory);
+  QCOMPARE(strip.groups()->currentIndex(), strip.groupOf(memory));
+  QVERIFY(!window->findChild<RanksPanel*>()->isVisible());
+  QSignalSpy said(window->workspace(), &Workspace::said);
+  window->workspace()->bringToFront(window->findChild<RanksPanel*>());
+  QCOMPARE(strip.pages()->currentIndex(), memory);
+  QVERIFY(said.size() == 1 && said[0][0].toString() == "It needs a run of several ranks.");
+  strip.open(ranks);
+  QCOMPARE(strip.pages()->currentIndex(), memory);
+  Run* run = ws::test::made_rank_run(2).release();
+  run->slot = -1, run->created = QDateTime::currentDateTime(), run->loaded = true;
+  RunLibrary& library = *window->workspace()->library();
+  library.adopt(run);
+  window->workspace()->pick(run);
+  QTRY_COMPARE(strip.pages()->currentIndex(), ranks);
+  QVERIFY(window->findChild<RanksPanel*>()->isVisible());
+  library.tickOnly({});
+  QTRY_VERIFY(!strip.pages()->isTabEnabled(ranks));
+  QCOMPARE(strip.nameOf(strip.pages()->currentIndex()), QString("Overview"));
+  strip.open(ranks);
+  strip.pages()->setCurrentIndex(memory);
+  window->workspace()->pick(run);
+  QTRY_VERIFY(strip.pages()->isTabEnabled(ranks));
+  QCOMPARE(strip.pages()->currentIndex(), memory);
 }
 
 // The name of a page, of a tab, or the beginning of a name: as --tab has it.

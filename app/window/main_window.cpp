@@ -120,7 +120,7 @@ void MainWindow::buildMiddle() {
 void MainWindow::addPages(const AllPages& pages) {
   columns_->addWidget(pages.setup.widget);
   setup_button_ = left_rail_->add(pages.setup.title);
-  setup_button_->setChecked(true);
+  pages.setup.widget->hide();
   connect(setup_button_, &QAbstractButton::toggled, pages.setup.widget, &QWidget::setVisible);
   buildMiddle();
   docks_ = new DockColumn(right_rail_, columns_);
@@ -307,7 +307,7 @@ void MainWindow::showRuns() {
       connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
   bar_->setRuns(ticked);
   const bool nothing = ticked.empty();
-  if (nothing) layout_->offerSetup(true);
+  if (!nothing && live_stack_->currentWidget() == start_) layout_->offerSetup(true);  // the start page stands alone
   live_stack_->setCurrentWidget(nothing ? static_cast<QWidget*>(start_) : live_);
   const int index = tabs_->currentIndex();
   if (index >= 0 && tab_list_[static_cast<size_t>(index)].show_runs)

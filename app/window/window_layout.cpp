@@ -28,7 +28,7 @@ QSize fitting(QSize wanted, QSize screen) { return wanted.boundedTo(screen - QSi
 
 WindowLayout::WindowLayout(Workspace& workspace, const Parts& parts, const AllPages& pages)
     : QObject(parts.window), workspace_(workspace), parts_(parts) {
-  parts_.columns->setSizes({312, 1200, 296});
+  parts_.columns->setSizes({312, 1200, 296});  // Setup is folded until there is a run
   parts_.columns->setStretchFactor(1, 1);
   parts_.columns->installEventFilter(this);
   connect(parts_.columns, &QSplitter::splitterMoved, this, [this] { kept_widths_ = true; });

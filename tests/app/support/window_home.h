@@ -19,6 +19,7 @@
 #include "app/widgets/theme.h"
 #include "app/window/main_window.h"
 #include "app/window/program_actions.h"
+#include "app/window/side_rail.h"
 #include "app/window/window_layout.h"
 
 // Puts the tab of this name in front; false: there is none.
@@ -35,6 +36,12 @@ inline bool offers_tab(const ws::app::MainWindow& window, const QString& name) {
   for (int tab = 0; tab < window.tabs()->count(); ++tab)
     if (window.tabs()->tabText(tab) == name) return window.tabs()->isTabEnabled(tab);
   return false;
+}
+
+// Setup is folded beside the start page.
+inline void open_dock(ws::app::MainWindow& window, const QString& dock) {
+  for (auto* button : window.findChildren<ws::app::RailButton*>())
+    if (button->text() == dock) button->setChecked(true);
 }
 
 // Presses this button of the question that comes up next; `asked` becomes its words.

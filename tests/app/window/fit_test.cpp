@@ -40,12 +40,6 @@ using namespace ws::test;
 
 class FitTest : public QObject, FilledWindow {
   Q_OBJECT
- private:
-  static void openDock(MainWindow& window, const QString& dock) {
-    for (RailButton* button : window.findChildren<RailButton*>())
-      if (button->text() == dock) button->setChecked(true);
-  }
-
  private slots:
   void initTestCase() { moveIn(); }
   void init() {  // each other test in the other theme
@@ -162,13 +156,13 @@ void FitTest::besideBothDocksNothingScrollsSideways() {
   auto window = open();
   window->resize(size);
   fill(*window, {"direct"});
-  for (const char* dock : {"Setup", "Runs", "Details"}) openDock(*window, dock);
+  for (const char* dock : {"Setup", "Runs", "Details"}) open_dock(*window, dock);
   auto* experiments = window->findChild<ExperimentsTab*>();
   QStringList wrong;
   for (const char* name : {"Combinations", "Compare", "All runs"}) {
     for (int tab = 0; tab < window->tabs()->count(); ++tab)
       if (window->tabs()->tabText(tab).startsWith(name)) window->tabs()->setCurrentIndex(tab);
-    openDock(*window, "Setup");  // a narrow window folds it beside Compare
+    open_dock(*window, "Setup");  // a narrow window folds it beside Compare
     settle();
     if (experiments->isVisible()) {
       const QString file = window->workspace()->library()->folder() + "/tiny.json";
@@ -229,7 +223,7 @@ void FitTest::recordedProgramsCompared_data() {
 }
 
 // Compare has two more pages for programs that were recorded with their stacks.
-// All pages but Overview take the place of Setup in a narrow window. Where the user opens it again, it stays open.
+// The start page stands alone until there is a run. All pages but Overview take the place of Setup in a narrow window. Where the user opens it again, it stays open.
 void FitTest::aNarrowWindowFoldsSetup() {
   auto window = open();
   window->resize(1366, 768);
@@ -240,11 +234,13 @@ void FitTest::aNarrowWindowFoldsSetup() {
     settle();
     return shown && setup->isVisible();
   };
+  QVERIFY(!beside("Overview"));
+  showOnly(*window, made("first", StepStyle::EagerDirect, 0));
   QVERIFY(beside("Overview"));
   for (const char* tab : {"Compare", "Plan", "Memory", "Lab"}) QVERIFY2(!beside(tab), tab);
   QVERIFY(beside("Overview"));
   QVERIFY(!beside("Compare"));
-  openDock(*window, "Setup");
+  open_dock(*window, "Setup");
   QVERIFY(beside("Overview") && beside("Compare"));
   QVERIFY(!beside("Memory"));
   window->resize(1920, 1080);
@@ -255,6 +251,7 @@ void FitTest::aNarrowWindowFoldsSetup() {
   auto wide = open();
   wide->resize(1920, 1080);
   settle();
+  showOnly(*wide, made("first", StepStyle::EagerDirect, 0));
   QVERIFY(show_tab(*wide, "Compare"));
   QVERIFY(wide->findChild<SetupPanel*>()->isVisible());
 }
@@ -275,7 +272,7 @@ void FitTest::recordedProgramsCompared() {
     window->workspace()->library()->setTicked(run, true);
   }
   QVERIFY(show_tab(*window, "Compare"));
-  for (const char* dock : {"Setup", "Runs"}) openDock(*window, dock);
+  for (const char* dock : {"Setup", "Runs"}) open_dock(*window, dock);
   auto* views = window->findChild<CompareTab*>()->views();
   QTabBar* strip = views->strip();
   const auto visible = [strip] {
@@ -317,7 +314,7 @@ void FitTest::whatIsPointedAtAndChosen() {
   settle();
   check(*window, "hover", wrong);
   QTest::mouseClick(timeline, Qt::LeftButton, {}, at);
-  openDock(*window, "Details"), openDock(*window, "Log");
+  open_dock(*window, "Details"), open_dock(*window, "Log");
   settle();
   check(*window, "chosen, details and log open", wrong);
   QTest::mousePress(timeline, Qt::LeftButton, {}, at);

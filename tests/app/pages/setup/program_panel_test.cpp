@@ -86,6 +86,7 @@ void ProgramPanelTest::itTakesThePlaceOfSetup() {
   auto* panel = window->findChild<ProgramPanel*>();
   auto* setup = window->findChild<SetupPanel*>();
   QVERIFY(panel && setup);
+  open_dock(*window, "Setup");
   QVERIFY(setup->isVisibleTo(window.get()));
   Run* run = window->workspace()->library()->open(file);
   QVERIFY(run);

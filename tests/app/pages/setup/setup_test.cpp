@@ -27,6 +27,11 @@ using namespace ws::app;
 class SetupTest : public QObject, WindowHome {
   Q_OBJECT
  private:
+  std::unique_ptr<MainWindow> open() const {
+    auto window = WindowHome::open();
+    open_dock(*window, "Setup");
+    return window;
+  }
   static LayerEditor* layersOf(MainWindow& window) {
     for (Section* section : window.findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
     QWidget* row = window.findChild<SetupPanel*>()->row("model.hidden");

@@ -234,9 +234,8 @@ void DetailsPanel::refresh() {
   static const char* const kWhat[] = {"", "selected span", "selected op", "selected kernel", "selected buffer"};
   const bool chosen = !html_.isEmpty();
   if (!chosen && run_) html_ = step_details(*run_);
-  const QString what = !chosen && !html_.isEmpty()    ? tr("the current run")
-                       : focus_->ranges().empty() ? QString::fromLatin1(kWhat[focus_->choice().index()])
-                                                      : tr("selected range");
+  QString what;  // the run names itself
+  if (chosen) what = focus_->ranges().empty() ? QString::fromLatin1(kWhat[focus_->choice().index()]) : tr("selected range");
   title_->setText(
       QString("<b>%1</b>&nbsp; <span style='color:%2'>%3</span>").arg(tr("Details"), theme().quiet.name(), what));
   if (html_.isEmpty())

@@ -355,7 +355,7 @@ void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill) {
 
 // Forward and backward are shades of computation; waiting for data is what one should see first. A launch gap is idle time.
 QColor part_colour(const prof::PartId& part) {
-  constexpr double kForward = 0.75, kBackward = 0.4, kOther = 0.5, kRankWait = 0.35;
+  constexpr double kForward = 0.75, kBackward = 0.4, kOther = 0.5, kRankWait = 0.35, kDataDark = 0.4, kDataLight = 0.6;
   const Theme& t = theme();
   switch (part.kind) {
     case prof::PartKind::HostForward:
@@ -363,7 +363,7 @@ QColor part_colour(const prof::PartId& part) {
     case prof::PartKind::HostBackward:
       return mixed(t.of(prof::Meaning::Matrix), t.base, kBackward);
     case prof::PartKind::HostData:
-      return mixed(t.worse, t.base, kOther);
+      return mixed(t.worse, t.base, t.dark() ? kDataDark : kDataLight);
     case prof::PartKind::HostOther:
       return mixed(t.of(prof::Meaning::Sync), t.base, kOther);
     case prof::PartKind::RankWait:

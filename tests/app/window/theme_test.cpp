@@ -125,6 +125,9 @@ void ThemeTest::coloursKeepADistance() {
       for (const QColor& run : t.run) QVERIFY2(plain_distance(one, run) > 0.085, qPrintable(one.name() + " is a run's " + run.name()));
     }
     for (const Meaning meaning : kMeanings) QVERIFY2(distance(t.late, t.of(meaning)) > 0.08, qPrintable(ws::app::meaning_name(meaning) + " and what is late"));
+    const QColor data_wait = part_colour({.kind = ws::prof::PartKind::HostData});
+    for (const Meaning meaning : kMeanings) QVERIFY2(distance(data_wait, t.of(meaning)) > 0.06, qPrintable(ws::app::meaning_name(meaning) + " and waits for data"));
+    for (const QColor& run : t.run) QVERIFY2(plain_distance(data_wait, run) > 0.2, qPrintable(run.name() + " and waits for data"));
     for (const Meaning call : {Meaning::Allocation, Meaning::Copy, Meaning::Sync})  // they share a lane
       QVERIFY2(distance(t.of(Meaning::Launch), t.of(call)) > 0.08, qPrintable(ws::app::meaning_name(call)));
     for (size_t i = 0; i < std::size(kMeanings); ++i)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "app/core/runs/plan_times.h"
 #include "app/text/units.h"
@@ -287,18 +288,41 @@ void add_marked_steps(MemoryMap& map, const prof::Trace& trace) {
     add_steps(map, trace, static_cast<int64_t>(first->step), static_cast<int64_t>(last->step));
 }
 
+constexpr size_t kFewestSteps = 4;
+
+std::vector<double> lengths_of_steps(const MemoryMap& map) {
+  std::vector<double> lengths;
+  for (size_t i = 0; i + 1 < map.sections.size(); ++i) lengths.push_back(map.sections[i + 1].first - map.sections[i].first);
+  return lengths;
+}
+
+double median_of(std::vector<double> lengths) {
+  std::ranges::nth_element(lengths, lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2));
+  return lengths[lengths.size() / 2];
+}
+
 // The first steps warm up: one that is many times longer than the median would leave little width to normal steps.
 double normal_begin(const MemoryMap& map) {
   constexpr double kManyTimes = 4;
-  constexpr size_t kFewest = 4;
-  if (!map.by_step || map.sections.size() < kFewest) return map.x_begin;
-  std::vector<double> lengths;
-  for (size_t i = 0; i + 1 < map.sections.size(); ++i) lengths.push_back(map.sections[i + 1].first - map.sections[i].first);
-  std::vector<double> sorted = lengths;
-  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2));
-  const double most = kManyTimes * sorted[sorted.size() / 2];
+  if (!map.by_step || map.sections.size() < kFewestSteps) return map.x_begin;
+  const std::vector<double> lengths = lengths_of_steps(map);
+  const double most = kManyTimes * median_of(lengths);
   const size_t normal = static_cast<size_t>(std::ranges::find_if(lengths, [most](double length) { return length <= most; }) - lengths.begin());
   return normal == 0 || map.sections[normal].first > map.peak_x ? map.x_begin : map.sections[normal].first;
+}
+
+// Takes the step that a view opens with.
+void choose_step(MemoryMap& map) {
+  constexpr double kLonger = 2;
+  map.x_from = map.x_normal, map.x_until = map.x_end;
+  if (!map.by_step || map.sections.size() < kFewestSteps) return;
+  const std::vector<double> lengths = lengths_of_steps(map);
+  const std::vector<UsePoint> peaks = peaks_of_steps(map);
+  const double most = kLonger * median_of(lengths);
+  std::optional<size_t> best;
+  for (size_t i = 0; i < lengths.size(); ++i)
+    if (lengths[i] <= most && (!best || peaks[i].used > peaks[*best].used)) best = i;
+  if (best) map.x_from = map.sections[*best].first, map.x_until = map.sections[*best + 1].first;
 }
 
 void add_times(MemoryMap& map) {
@@ -344,6 +368,7 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source) {
   fold_addresses(map);
   add_use(map);
   map.x_normal = normal_begin(map);
+  choose_step(map);
   return map;
 }
 

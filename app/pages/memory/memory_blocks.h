@@ -49,6 +49,7 @@ struct MemoryMap {
   bool by_op = true;
   double x_begin = 0, x_end = 1;
   double x_normal = 0;  // where the first step of normal length begins, after longer ones; else x_begin
+  double x_from = 0, x_until = 1;  // by time, what a view opens with: of the steps with a normal length, the one with most in use; else all from x_normal
   uint64_t height = 1;  // bytes
   std::vector<MapBlock> blocks;
   std::vector<UsePoint> use;                         // values hold until the next point

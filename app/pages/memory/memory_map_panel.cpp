@@ -91,6 +91,8 @@ QString growth_text(const MemoryMap& map) {
   return QObject::tr("The peak of a step grows from %1 to %2: %3.").arg(short_bytes_text(first), short_bytes_text(last), cause.isEmpty() ? QObject::tr("the recording does not show what grows") : cause);
 }
 
+bool grows(const MemoryMap& map) { return !growth_text(map).isEmpty(); }
+
 // Begins the curve there, with the values that hold there.
 void cut_before(FragmentationCurve& curve, double begin) {
   if (curve.empty() || begin <= curve.x_begin) return;
@@ -172,7 +174,7 @@ void MemoryMapPanel::buildOptions() {
   pane_->addOption(phases_ = new QLabel(pane_));
   phases_->setFont(ui_font(11.5));
   pane_->addOption(source_button_);
-  whole_ = option_button(tr("Show the warm-up steps, too"), pane_);
+  whole_ = option_button(tr("Show all steps, not only the one with most memory in use"), pane_);
   whole_->setText(tr("All steps"));
   whole_->setProperty("menu", false);
   whole_->setCheckable(true);
@@ -323,6 +325,16 @@ void MemoryMapPanel::fillAllocators() {
   for (const QString& name : names) menu->addAction(name, this, [this, name] { allocator_ = name; refresh(); });
 }
 
+// What grows from step to step is seen in all steps only.
+bool MemoryMapPanel::showsAll(const MemoryMap& map) const { return whole_->isChecked() || grows(map); }
+
+// " · step 21": the one step that is shown
+QString MemoryMapPanel::stepText(const MemoryMap& map) const {
+  const auto step = std::ranges::find(map.sections, map.x_from, &std::pair<double, QString>::first);
+  const bool one = map.by_step && map.x_until < map.x_end && !showsAll(map) && step != map.sections.end();
+  return one ? QStringLiteral(" · ") + step->second : QString();
+}
+
 void MemoryMapPanel::refresh() {
   refreshHolders();
   fillAllocators();
@@ -338,7 +350,7 @@ void MemoryMapPanel::refresh() {
       map.empty()     ? QString()
       : map.by_op     ? tr("address × lifetime · colour: what a buffer holds")
       : map.steps > 0 ? tr("address × time · last %1 steps · colour: what a block holds").arg(map.steps)
-                      : tr("address × time · colour: what a block holds");
+                      : tr("address × time%1 · colour: what a block holds").arg(stepText(map));
   const int rank = run_ && !map.empty() && !map.by_op ? memory_rank(run_->trace) : -1;
   const QString whose = rank >= 0 ? tr("rank %1 · ").arg(rank) : QString();
   pane_->setTitle(tr("Memory map"), whose + note);
@@ -353,8 +365,9 @@ void MemoryMapPanel::refresh() {
     curve.first = step_text(curve.x_begin), curve.last = step_text(curve.x_end);
   }
   over_time_->setCurve(std::move(curve), run_ ? run_->slot : 0);
-  whole_->setVisible(!map.by_op && map.x_normal > map.x_begin);
-  view_->showWhole(whole_->isChecked());
+  const bool part = !map.by_op && (map.x_from > map.x_begin || map.x_until < map.x_end);
+  whole_->setVisible(part && !grows(map));
+  view_->showWhole(showsAll(map));
   over_time_->setVisible(!map.empty());
   const bool recorded = isRecorded();
   if (recorded) map.use_note = tr("without blocks from before the recording, such as weights");

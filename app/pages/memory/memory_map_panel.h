@@ -84,7 +84,9 @@ class MemoryMapPanel : public QWidget {
   Below below_ = Below::Best;
   QLabel* phases_;
   QPushButton* source_button_;
-  QPushButton* whole_ = nullptr;  // shows the warm-up steps, too
+  bool showsAll(const MemoryMap& map) const;
+  QString stepText(const MemoryMap& map) const;
+  QPushButton* whole_ = nullptr;  // shows all steps, not only one
   Source source_ = Source::Best;
   QPushButton* allocator_button_;
   QString allocator_;  // chosen by the user; empty: the one that held the most

@@ -55,7 +55,7 @@ QRectF MemoryMapView::mapArea() const {
 }
 QRectF MemoryMapView::useArea() const { return {kLeft, mapArea().bottom() + kUseGap, mapArea().width(), kUseHeight}; }
 double MemoryMapView::x(double at) const {
-  return mapArea().left() + (at - begin()) / (map_.x_end - begin()) * mapArea().width();
+  return mapArea().left() + (at - begin()) / (end() - begin()) * mapArea().width();
 }
 double MemoryMapView::y(double bytes) const {
   return mapArea().top() + bytes / static_cast<double>(map_.height) * mapArea().height();
@@ -63,8 +63,8 @@ double MemoryMapView::y(double bytes) const {
 
 QRectF MemoryMapView::boxOf(const MapBlock& block) const {
   const double top = y(static_cast<double>(block.y0)), high = std::max(3.0, y(static_cast<double>(block.y1)) - top);
-  const double left = std::max(mapArea().left(), x(block.x0));
-  return QRectF(left, top, std::max(1.0, x(block.x1) - left), high);
+  const double left = std::max(mapArea().left(), x(block.x0)), right = std::min(mapArea().right(), x(block.x1));
+  return QRectF(left, top, std::max(1.0, right - left), high);
 }
 
 void MemoryMapView::paintEvent(QPaintEvent*) {
@@ -109,7 +109,7 @@ void MemoryMapView::paintAxes(QPainter& painter) const {
   painter.setFont(ui_font(11));
   for (size_t i = 0; i < map_.sections.size(); ++i) {
     const double left = std::max(area.left(), x(map_.sections[i].first));
-    const double right = i + 1 < map_.sections.size() ? x(map_.sections[i + 1].first) : area.right();
+    const double right = std::min(area.right(), i + 1 < map_.sections.size() ? x(map_.sections[i + 1].first) : area.right());
     const QRectF band(left, 3, right - left - 1, 17);
     if (band.width() < 3) continue;
     painter.fillRect(band, t.raised);
@@ -123,7 +123,7 @@ void MemoryMapView::paintAxes(QPainter& painter) const {
   }
   painter.setPen(t.quiet);
   if (map_.by_step) painter.drawText(QRectF(0, 3, kLeft - 8, 17), Qt::AlignRight | Qt::AlignVCenter, tr("step"));
-  const double pitch = area.width() / (map_.x_end - begin());
+  const double pitch = area.width() / (end() - begin());
   if (map_.by_op)
     for (int op = 0; op < static_cast<int>(map_.x_end); ++op) {
       if (pitch < 18 && op % static_cast<int>(std::ceil(18 / pitch)) != 0) continue;
@@ -160,7 +160,7 @@ void MemoryMapView::paintAddresses(QPainter& painter) const {
 void MemoryMapView::paintBlocks(QPainter& painter) const {
   const Theme& t = theme();
   for (const MapBlock& block : map_.blocks) {
-    if (block.x1 <= begin()) continue;
+    if (!isShown(block)) continue;
     const QRectF box = boxOf(block);
     const bool chosen = selected_ != BufferId::None && block.buffer == selected_;
     const QColor colour = colour_of(block);
@@ -278,6 +278,7 @@ void MemoryMapView::paintUseCurve(QPainter& painter, const UseScale& at) const {
 
 // To the left of the peak, where usage is lower. Earlier peaks end at the ground of the text.
 void MemoryMapView::paintPeak(QPainter& painter, const UseScale& at) const {
+  if (map_.peak_x < begin() || map_.peak_x > end()) return;
   painter.setPen(theme().text);
   painter.setFont(ui_font(11, 600));
   const QString peak = tr("peak");
@@ -307,8 +308,8 @@ void MemoryMapView::paintPeak(QPainter& painter, const UseScale& at) const {
 void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {
   if (map_.empty() || !mapArea().adjusted(0, -40, 0, 160).contains(event->position())) return;
   const double at =
-      begin() + (event->position().x() - mapArea().left()) / mapArea().width() * (map_.x_end - begin());
-  setCursorX(std::clamp(at, begin(), map_.x_end));
+      begin() + (event->position().x() - mapArea().left()) / mapArea().width() * (end() - begin());
+  setCursorX(std::clamp(at, begin(), end()));
 }
 
 void MemoryMapView::mousePressEvent(QMouseEvent* event) {
@@ -335,7 +336,7 @@ void MemoryMapView::keyPressEvent(QKeyEvent* event) {
 
 const MapBlock* MemoryMapView::blockAt(QPointF at) const {
   for (auto block = map_.blocks.rbegin(); block != map_.blocks.rend(); ++block)
-    if (block->x1 > begin() && boxOf(*block).contains(at)) return &*block;
+    if (isShown(*block) && boxOf(*block).contains(at)) return &*block;
   return nullptr;
 }
 

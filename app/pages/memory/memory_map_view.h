@@ -16,8 +16,9 @@ class MemoryMapView : public QWidget {
   const MemoryMap& map() const { return map_; }
   void setSelected(BufferId buffer);
   void setCursorX(double x);
-  void showWhole(bool whole);  // also the longer steps before the first normal one
-  double begin() const { return whole_ || map_.by_op ? map_.x_begin : map_.x_normal; }
+  void showWhole(bool whole);  // all steps, not only the one that the map opens with
+  double begin() const { return whole_ || map_.by_op ? map_.x_begin : map_.x_from; }
+  double end() const { return whole_ || map_.by_op ? map_.x_end : map_.x_until; }
   std::optional<double> cursorX() const { return cursor_; }
   QRectF boxOf(const MapBlock& block) const;
   QSize minimumSizeHint() const override { return {360, 240}; }
@@ -60,6 +61,7 @@ class MemoryMapView : public QWidget {
   MemoryMap map_;
   QString why_empty_;
   int slot_ = 0;
+  bool isShown(const MapBlock& block) const { return block.x1 > begin() && block.x0 < end(); }
   bool whole_ = false;
   BufferId selected_ = BufferId::None;
   std::optional<double> cursor_;

@@ -30,8 +30,9 @@ constexpr int64_t kMostBytes = 512 << 20;
 constexpr std::chrono::seconds kLongest{20};
 
 QString first_query() {
-  return QStringLiteral("select run, short_name, count(*) as calls, round(sum(duration_ns) / 1e3, 1) as total_us\n"
-                        "from kernels group by run, short_name order by total_us desc limit 20");
+  return QStringLiteral("select run, short_name, count(step) as in_steps, round(sum(duration_ns) filter (where step is not null) / 1e3, 1) as steps_us,\n"
+                        "       count(*) - count(step) as outside, round(sum(duration_ns) filter (where step is null) / 1e3, 1) as outside_us\n"
+                        "from kernels group by run, short_name order by steps_us desc, outside_us desc limit 20");
 }
 
 // Changes whenever the file does: a run that is being written is read again.

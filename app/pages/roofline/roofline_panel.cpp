@@ -181,18 +181,19 @@ void RooflineView::paintRoof(QPainter& painter, std::vector<QRectF>& taken) cons
   painter.setFont(ui_font(11));
   QRectF words;
   painter.drawText(QRectF(area().left(), y(ceilings.flops_per_s) - 18, area().width() - 4, 16), Qt::AlignRight,
-                   tr("%1 · %2 TFLOP/s").arg(QString::fromStdString(std::string(to_string(run_->spec.exec.precision))), significant_text(ceilings.flops_per_s / 1e12)), &words);
+                   tr("roof: arithmetic in %1 · %2 TFLOP/s").arg(QString::fromStdString(std::string(to_string(run_->spec.exec.precision))), significant_text(ceilings.flops_per_s / 1e12)), &words);
   taken.push_back(words);
-  paintSlopeName(painter, ceilings.bytes_per_s, tr("memory · %1 TB/s"), taken);
+  paintSlopeName(painter, ceilings.bytes_per_s, tr("roof: memory · %1 TB/s"), taken);
 }
 
 // Below the slope, or above it where the lower side belongs to another slope.
 void RooflineView::paintSlopeName(QPainter& painter, double bytes_per_s, const QString& text, std::vector<QRectF>& taken) const {
+  constexpr double kSlopeName = 260;
   const double at = std::pow(10, x_low_ + kNamedFrom * (x_high_ - x_low_));
   const bool above = bytes_per_s > roof_.ceilings.bytes_per_s;
   const QPointF place(x(at), y(at * bytes_per_s));
   QRectF words;
-  painter.drawText(above ? QRectF(place.x() - 130, place.y() - 20, 120, 16) : QRectF(place.x() + 10, place.y() + 4, 130, 16), above ? Qt::AlignRight : Qt::AlignLeft,
+  painter.drawText(above ? QRectF(place.x() - kSlopeName - 10, place.y() - 20, kSlopeName, 16) : QRectF(place.x() + 10, place.y() + 4, kSlopeName, 16), above ? Qt::AlignRight : Qt::AlignLeft,
                    text.arg(significant_text(bytes_per_s / 1e12)), &words);
   taken.push_back(words);
 }
@@ -253,7 +254,7 @@ void RooflineView::paintOtherCeilings(QPainter& painter, std::vector<QRectF>& ta
     painter.setPen(QPen(t.strong_border, 1.4, Qt::DashLine));
     painter.drawLine(QPointF(x(low), y(low * roof_.l2_bytes_per_s)), QPointF(x(ridge), y(roof_.ceilings.flops_per_s)));
     painter.setPen(t.quiet);
-    paintSlopeName(painter, roof_.l2_bytes_per_s, tr("L2 · %1 TB/s"), taken);
+    paintSlopeName(painter, roof_.l2_bytes_per_s, tr("data in the L2 cache · %1 TB/s"), taken);
   }
   painter.restore();
 }
@@ -462,6 +463,12 @@ QString RooflinePanel::finding(const std::vector<prof::RooflinePoint>& points) {
   return tr("Under the slope memory limits an op, under the flat part arithmetic.");
 }
 
+// Which line limits the points.
+QString RooflinePanel::notes(const Roof& roof) {
+  const QString l2 = roof.l2_bytes_per_s > roof.ceilings.bytes_per_s ? tr(", and data in the L2 cache") : QString();
+  return tr("Solid: the roof of the ops, %1. Dashed: other number formats%2.").arg(roof.whose, l2);
+}
+
 void RooflinePanel::refresh() {
   if (!run_) {
     measure_->hide(), evaluation_->hide();
@@ -491,7 +498,7 @@ void RooflinePanel::refresh() {
     body_->showReason(run_->origin == RunOrigin::Imported ? tr("The arithmetic of a recorded program's kernels is not known,\nso they cannot be placed here. Kernel times shows how long each takes.")
                                                           : tr("Each op of a traced run appears here:\nits FLOP/s against its FLOP per byte."));
   else
-    body_->showResult(known ? finding(points) : tr("No ceiling is known for this device."), known ? tr("Roof %1.").arg(roof.whose) : QString());
+    body_->showResult(known ? finding(points) : tr("No ceiling is known for this device."), known ? notes(roof) : QString());
   view_->setPoints(run_, std::move(points), roof);
   setTitle(tr("Roofline"), run_->title + (run_->device.isEmpty() ? QString() : " · " + run_->device), run_->device);
 }

@@ -86,6 +86,7 @@ class RooflinePanel : public Pane {
 
  private:
   static QString finding(const std::vector<prof::RooflinePoint>& points);
+  static QString notes(const Roof& roof);
   void measure();
 
   QPointer<Run> run_;

@@ -16,8 +16,12 @@ constexpr int kLine = 20;
 
 struct Entry {
   prof::PartId id;
-  const char* own_name = nullptr;  // nullptr: the name of the part of a step
-  QString name() const { return QString::fromUtf8(own_name ? own_name : prof::part_name(id)); }
+  // A timeline has launch calls, and hatches whatever time a GPU does nothing.
+  QString name() const {
+    const QString part = QString::fromUtf8(prof::part_name(id));
+    if (id == prof::PartId{Meaning::Launch}) return QString::fromUtf8(prof::path_cause_name({prof::PathCause::LaunchCalls}));
+    return id == prof::PartId{Meaning::Idle} ? part + ", " + QString::fromUtf8(prof::part_name({Meaning::Launch})) : part;
+  }
 };
 constexpr Entry kEntries[] = {{{Meaning::Matrix}},
                               {{Meaning::Pointwise}},
@@ -30,8 +34,9 @@ constexpr Entry kEntries[] = {{{Meaning::Matrix}},
                               {{Meaning::Idle, PartKind::HostData}},
                               {{Meaning::Allocation}},
                               {{Meaning::Sync}},
-                              {{Meaning::Launch}, "launch calls"},
-                              {{Meaning::Idle}, "idle, launch gaps"},
+                              {{Meaning::Sync, PartKind::InnerWait}},
+                              {{Meaning::Launch}},
+                              {{Meaning::Idle}},
                               {{Meaning::Other}}};
 
 QBrush brush_of(const prof::PartId& id) { return id.kind == PartKind::OfMeaning ? meaning_brush(id.meaning) : QBrush(part_colour(id)); }
@@ -39,7 +44,11 @@ QBrush brush_of(const prof::PartId& id) { return id.kind == PartKind::OfMeaning 
 bool shows(const Run& run, const prof::PartId& id) {
   const prof::Trace& trace = run.trace;
   if (id.meaning == Meaning::Other) return false;  // a timeline colours such work by its name
-  const auto has = [&](const prof::Track& track) { return track.kind != prof::TrackKind::Steps && track.time_of(id.meaning) > 0; };
+  const bool inside = id.kind == PartKind::InnerWait;
+  const auto has = [&](const prof::Track& track) {
+    const bool sync_row = id.meaning != Meaning::Sync || inside == (track.kind == prof::TrackKind::Inner);
+    return track.kind != prof::TrackKind::Steps && sync_row && track.time_of(id.meaning) > 0;
+  };
   if (id.kind == PartKind::HostData) return std::ranges::find(run.split.parts, PartKind::HostData, &SplitPart::kind) != run.split.parts.end();
   if (id.kind == PartKind::RankWait) return several_ranks(trace) && std::ranges::any_of(trace.tracks(), has);
   if (id.meaning == Meaning::Idle) return prof::used_gpu(trace);

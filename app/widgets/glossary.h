@@ -23,7 +23,7 @@ QString word_tip(const Word& word);  // what hover shows, as HTML
 QString word_link(const QString& label, const QColor& ink, const QString& word = {});
 QFont word_font(QFont font, const QString& label);  // likewise, for painted text
 
-// A text with words in brackets, which it underlines: "[kernels] and [waits|sync]". Tab reaches them, Enter shows the meaning.
+// A text with words in brackets, which it underlines: "[kernels] and [syncs|sync]". Tab reaches them, Enter shows the meaning.
 class WordLabel : public QLabel {
   Q_OBJECT
  public:

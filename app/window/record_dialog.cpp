@@ -175,7 +175,7 @@ void RecordDialog::buildLevels() {
         tr("Steps and the collectives of NCCL, for programs with several ranks. Costs least of all levels that see the GPU.")},
        {"graph", tr("Graphs"), tr("CUDA graph launches as a whole; other kernels, copies and memsets one by one.")},
        {"kernels", tr("Kernels"), tr("Every kernel, also inside CUDA graphs.")},
-       {"full", tr("Kernels + API"), tr("Every kernel, the CUDA calls that launch and wait, and memory pools.")}},
+       {"full", tr("Kernels + API"), tr("Every kernel, the CUDA calls that launch and sync, and memory pools.")}},
       this);
   form_->addRow(tr("Trace level"), level_);
   form_->addRow(QString(), level_hint_ = hint({}));

@@ -8,7 +8,7 @@ namespace {
 
 // The window keeps the marks of our runs. The GPU steps of another program are computed here.
 prof::StepsOfRun steps_of(const Run& run) {
-  const prof::StepFacts facts{.per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .clock_error = clock_error(run)};
+  const prof::StepFacts facts{.per_epoch = run.stepsPerEpoch(), .since = run.steadySince(), .clock_error = clock_error(run), .run_steps = run.summary ? run.summary->steps : 0};
   const bool known = run.origin != RunOrigin::Imported || run.hasGpuSteps();
   return known ? prof::StepsOfRun(run.marks(), run.trace, facts) : prof::StepsOfRun::of(run.trace, facts);
 }

@@ -81,7 +81,7 @@ int allocation_right(const Runs& runs) { return answer_below(ratio(runs), {1.2, 
 StartRequest allocation_next(bool cuda) {
   RunSpec spec = allocating(cuda, Allocator::Arena);
   spec.exec.fusion = Fusion::Epilogue, spec.exec.sync = SyncPolicy::OnRead;
-  return request(spec, QObject::tr("arena, fused, no waits"), cuda);
+  return request(spec, QObject::tr("arena, fused, no sync"), cuda);
 }
 
 RunSpec beginning(bool cuda, Init init, Optimizer optimizer) {
@@ -139,7 +139,7 @@ Requests how_fast(bool cuda) {
   Requests all{request(spec, QObject::tr("eager"), cuda)};
   spec.exec.allocator = Allocator::Arena;
   spec.exec.sync = SyncPolicy::OnRead;
-  all.push_back(request(spec, QObject::tr("+ arena, no waits"), cuda));
+  all.push_back(request(spec, QObject::tr("+ arena, no sync"), cuda));
   spec.exec.fusion = Fusion::Epilogue;
   all.push_back(request(spec, QObject::tr("+ fused"), cuda));
   if (!cuda) return all;
@@ -221,7 +221,7 @@ const std::vector<Lesson>& all_lessons() {
        {QObject::tr("normal"), QObject::tr("xavier"), QObject::tr("kaiming"), QObject::tr("zeros")},
        false, {}, first_weights, first_weights_conclusion, first_weights_right, first_weights_next},
       {"speed", QObject::tr("How fast it can go"),
-       QObject::tr("No [allocations], no [waits|sync], fewer [kernels]: in this order, one run each. The step time split shows "
+       QObject::tr("No [allocations], no [syncs|sync], fewer [kernels]: in this order, one run each. The step time split shows "
                    "where each µs went."),
        QObject::tr("How much faster is a step with all of it?"),
        {QObject::tr("less than 2×"), QObject::tr("2× to 5×"), QObject::tr("more than 5×")},

@@ -294,7 +294,7 @@ void Run::applyTrace(RunUpdate& update) {
   }
   if ((summary || !split_due_.hasExpired()) && !update.summary) return;  // the figures of an ended run are stored
   const prof::TimeNs until = update.summary ? trace.last_time() : arrived();
-  const prof::StepsOfRun of_run(marks(), trace, {.per_epoch = steps_per_epoch_, .since = steady_since_});
+  const prof::StepsOfRun of_run(marks(), trace, {.per_epoch = steps_per_epoch_, .since = steady_since_, .run_steps = update.summary ? update.summary->steps : 0});
   step_time = prof::step_time(of_run.sample({.until = until, .lengths_only = true}), losses_.seen(), meanUs(), stepsOf());
   const size_t most = update.summary ? prof::SampleRange::kOfAFinishedRun : prof::SampleRange::kOfALiveRun;
   if (trace.span_count() > 0) split = split_of(of_run, {.until = until, .most_spans = most}, step_time.us.value);

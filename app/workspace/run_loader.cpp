@@ -57,7 +57,7 @@ Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsew
 
 void read_curves(prof::RunFileReader& reader, RunDetails& d) {
   const auto evaluations = reader.evaluations();
-  d.steps_per_epoch = prof::steps_per_epoch(reader.summary(), evaluations);
+  d.steps_per_epoch = prof::steps_per_epoch(reader.summary(), evaluations), d.run_steps = reader.summary().steps;
   for (const prof::Evaluation& e : evaluations)
     d.evals.push_back({static_cast<double>(e.step), e.wall_s, e.epoch, e.test_loss, e.test_accuracy});
   for (const prof::Metric& m : reader.metrics()) {
@@ -72,7 +72,7 @@ void read_curves(prof::RunFileReader& reader, RunDetails& d) {
 }
 
 prof::StepsOfRun steps_of(const RunDetails& d) {
-  return {d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace(), d.trace, {.per_epoch = d.steps_per_epoch, .since = d.steady_since}};
+  return {d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace(), d.trace, {.per_epoch = d.steps_per_epoch, .since = d.steady_since, .run_steps = d.run_steps}};
 }
 
 // Takes the maximum memory between two meter points, from the recorded allocations.
@@ -117,7 +117,7 @@ void read_step_time(prof::RunFileReader& reader, RunDetails& d) {
   prof::RunData run;
   run.summary = reader.summary();
   if (!run.summary.step_time.known()) run.metrics = reader.metrics(), run.marks = reader.marks();
-  const prof::StepFacts facts{.per_epoch = d.steps_per_epoch, .since = d.steady_since};
+  const prof::StepFacts facts{.per_epoch = d.steps_per_epoch, .since = d.steady_since, .run_steps = d.run_steps};
   const prof::StepsOfRun steps = d.gpu_steps.empty() ? prof::StepsOfRun::of(d.trace, facts) : steps_of(d);
   d.step_time = prof::step_time(run, steps.sample({.lengths_only = true}));
 }

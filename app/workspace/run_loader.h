@@ -26,6 +26,7 @@ struct RunDetails {
   std::vector<LogLine> log;
   std::shared_ptr<prof::RunFileReader> reader;
   double steps_per_epoch = 0;
+  int64_t run_steps = 0;
   int64_t steady_since = 0;
   prof::StepTime step_time;
 };

@@ -24,7 +24,7 @@ std::vector<RecordedProgram> recorded_programs() {
   const std::pair<const char*, std::pair<QString, QString>> all[] = {
       {"pytorch-cnn",
        {QObject::tr("A small CNN in PyTorch"),
-        QObject::tr("One line makes the GPU wait 14 times per step. Find it: Advice names the line, Flame graph shows the way there.")}},
+        QObject::tr("One line makes 14 syncs per step. Find it: Advice names the line, Flame graph shows the way there.")}},
       {"pytorch-gpt-2-ranks",
        {QObject::tr("A small GPT on two GPUs"),
         QObject::tr("One rank waits for the other in every step. Find which, and for how long: the page Ranks shows each step.")}},

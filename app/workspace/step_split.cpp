@@ -1,5 +1,7 @@
 #include "app/workspace/step_split.h"
 
+#include <algorithm>
+
 #include "profiling/analysis/why_left_out.h"
 #include "profiling/trace/span_walk.h"
 
@@ -13,6 +15,11 @@ StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t
   split.steps = steps, split.which = prof::which_steps({.count = steps});
   split.wall_us = static_cast<double>(wall) * per_step;
   return split;
+}
+
+double StepSplit::inner_wait_us() const {
+  const auto part = std::ranges::find(parts, prof::PartKind::InnerWait, &SplitPart::kind);
+  return part == parts.end() ? 0 : part->us;
 }
 
 StepSplit split_of(const prof::StepsOfRun& steps_of_run, const prof::SampleRange& range, double step_us) {
@@ -29,7 +36,7 @@ StepSplit split_of(const prof::StepsOfRun& steps_of_run, const prof::SampleRange
       of_host.push_back({id.meaning, QString::fromUtf8(prof::part_name(id)), static_cast<double>(ns) * 1e-3 / static_cast<double>(parts.steps), id.kind});
   }
   StepSplit split = split_from(times, parts.wall(), parts.steps);
-  split.steps = sample.parts.steps, split.which = prof::which_steps(sample.which);
+  split.steps = sample.parts.steps, split.marked = sample.marked, split.which = prof::which_steps(sample.which);
   if (prof::used_gpu(steps_of_run.trace())) split.gpu = prof::gpu_figures(steps_of_run.trace(), sample.row, sample.row_steps);
   split.parts.insert(split.parts.end(), of_host.begin(), of_host.end());
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;

@@ -19,12 +19,13 @@ struct SplitPart {
 struct StepSplit {
   std::vector<SplitPart> parts;
   double wall_us = 0;  // the step time, which is a median; the parts sum to it
-  int64_t steps = 0;
+  int64_t steps = 0, marked = 0;  // measured ones, and all of the run
   std::string which;  // "steps 21–58": the measured ones
   prof::GpuFigures gpu;
   QString left_out;  // a sentence: which steps of the run do not count, and why; empty if all count
   bool short_launches = false;  // longer ones are among what is left out
   double kernels = 0, allocations = 0, busy = 0;  // per step; busy: share of time that the GPU had work
+  double inner_wait_us() const;   // inside of kernels, multiprocessors wait for each other
   int rank = -1;  // whose GPU this is; -1: the run has no ranks, or one
 };
 

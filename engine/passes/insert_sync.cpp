@@ -1,4 +1,4 @@
-// Inserts the host's waits into the plan as ops, so that users can see them.
+// Inserts the syncs of the host into the plan as ops, so that users can see them.
 #include "engine/passes/passes.h"
 
 namespace ws {
@@ -17,7 +17,7 @@ Op sync_after(const Op& op) {
 
 Plan insert_sync(Plan plan, SyncPolicy policy) {
   if (policy == SyncPolicy::OnRead || plan.ops.empty()) {
-    plan.log.emplace_back("No waits added: the host waits where it reads a value.");
+    plan.log.emplace_back("No syncs added: the host waits where it reads a value.");
     return plan;
   }
   std::vector<Op> ops;
@@ -26,8 +26,8 @@ Plan insert_sync(Plan plan, SyncPolicy policy) {
     if (policy == SyncPolicy::EveryOp && !is_bookkeeping(op.kind)) ops.push_back(sync_after(op));
   }
   if (policy == SyncPolicy::EveryStep) ops.push_back(sync_after(plan.ops.back()));
-  const size_t waits = ops.size() - plan.ops.size();
-  plan.log.push_back(std::to_string(waits) + (waits == 1 ? " wait added." : " waits added."));
+  const size_t syncs = ops.size() - plan.ops.size();
+  plan.log.push_back(std::to_string(syncs) + (syncs == 1 ? " sync added." : " syncs added."));
   plan.ops = std::move(ops);
   return plan;
 }

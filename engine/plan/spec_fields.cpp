@@ -79,7 +79,7 @@ constexpr FieldValue kAllocators[] = {
      "cudaMalloc and cudaFree around every intermediate. Look for red in the timeline and for allocation in Step "
      "time."},
     {"stream-ordered",
-     "cudaMallocAsync: the driver's pool, ordered with the work. Look at the red calls: many, but short; no waits."},
+     "cudaMallocAsync: the driver's pool, ordered with the work. Look at the red calls: many, but short, and none waits for the GPU."},
     {"caching",
      "Our own pool: size classes, best fit; it keeps freed blocks. Look at reserved memory above used memory, and at "
      "the red: it disappears."},
@@ -87,10 +87,9 @@ constexpr FieldValue kAllocators[] = {
      "One block, planned ahead. Look at Allocator calls: none. Look at Memory: buffers share addresses."}};
 constexpr FieldValue kSyncs[] = {
     {"every-op",
-     "The host waits after each launch. Look at the grey waits, and at the idle GPU between kernels."},
-    {"every-step", "The host waits once per step. Look at the grey wait at the end of each step, and at the gap after "
-                   "it."},
-    {"on-read", "The host waits only where a value is read. Look at the launches: they run ahead of their kernels."}};
+     "A sync after each launch. Look at the grey syncs, and at the idle GPU between kernels."},
+    {"every-step", "One sync per step. Look at the grey sync at the end of each step, and at the gap after it."},
+    {"on-read", "A sync only where a value is read. Look at the launches: they run ahead of their kernels."}};
 constexpr FieldValue kFusions[] = {
     {"off", "Each op its own kernel; the bias is broadcast into memory first. Look at the bytes in the Plan."},
     {"pointwise",
@@ -383,11 +382,11 @@ std::vector<Field> exec_fields() {
       CHOICE(exec, ExecSpec, loader, Loader, "Execution", "loader", kLive,
              "How a batch gets to the GPU. Look at the copies in the timeline."),
       FIELD(exec, ExecSpec, graph_steps, "Execution", "steps a graph", Integer, (Limits{1, 4096}), kLive,
-            "Most steps in one graph launch; 1 if the host copies or waits between steps. Look at the gaps between "
+            "Most steps in one graph launch; 1 if the host copies or syncs between steps. Look at the gaps between "
             "launches."),
       FIELD(exec, ExecSpec, pool_threshold_mib, "Execution", "pool keeps", Number, (Limits{-1, 1e7}), kLive,
             "Stream-ordered: MiB that the driver's pool keeps at a sync; −1 keeps all. Look at reserved memory after "
-            "each wait."),
+            "each sync."),
       FIELD(exec, ExecSpec, cache_cap_mib, "Execution", "cache cap", Number, kFrom0, kLive,
             "Caching: MiB that the pool may hold; 0: no limit. Look for red: it returns if the pool is too small."),
       FIELD(exec, ExecSpec, gpus, "Execution", "GPUs", Integer, (Limits{0, 64}), kFixed,

@@ -13,7 +13,7 @@ constexpr WayInfo kWays[] = {
     {Way::GpuPageable, "gpu-pageable", "GPU, pageable copies", "Includes the copies in and out, from ordinary memory.", true},
     {Way::GpuPinned, "gpu-pinned", "GPU, pinned copies", "Includes the copies in and out, from page-locked memory.", true},
     {Way::GpuResident, "gpu", "GPU, resident data", "Only the work: the data is already on the GPU.", true},
-    {Way::GpuUnsynced, "gpu-unsynced", "GPU, not synchronised",
+    {Way::GpuUnsynced, "gpu-unsynced", "GPU, no sync",
      "A pitfall: the clock stops after the launch, not after the work.", true, true},
     {Way::GpuOpByOp, "gpu-op-by-op", "GPU, op by op",
      "One kernel for each operation; every intermediate goes through memory.", true},

@@ -68,8 +68,7 @@ std::string late_headline(const MultiprocessorReport& report) {
   constexpr double kWorthNaming = 0.05;
   const double share = report.step_us > 0 ? waits_us(report) / report.step_us : 0;
   if (share < kWorthNaming) return "No multiprocessor is regularly late";
-  return "A multiprocessor waits " + percent(share, 0) + " of a step for others: " + time_text(waits_us(report)) + " of " + time_text(report.step_us) +
-         ". None is regularly late";
+  return "A multiprocessor waits " + percent(share, 0) + " of a step for others. None is regularly late";
 }
 
 std::string caption(const MultiprocessorReport& report) {

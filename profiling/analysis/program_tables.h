@@ -43,7 +43,7 @@ std::string to_json(const std::vector<ModuleNode>& tree, const CountedSteps& cou
 using FrameStack = std::vector<CodeFrame>;
 using HostStacks = std::map<FrameStack, int64_t>;
 struct HostStackOptions {
-  bool gaps_only = false;  // only the time while the GPU waited
+  bool gaps_only = false;  // only the time while the GPU was idle
   std::vector<TimeRange> ranges{{-kAlways, kAlways}};  // in order
 };
 bool has_samples(const Trace& trace);  // of the host's stacks

@@ -120,6 +120,8 @@ std::string step_shown_text(const RankReport& report);  // "times of the median 
 // "rank 5 makes all ranks lose 0.30 ms per step (12 %): it comes about 3.0 ms late in every 10th step". If it is late in every step:
 // "rank 0 waits 3.56 ms of the median step (30 %) for rank 1, which computes 2.1× as long". Empty without a straggler.
 std::string straggler_text(const RankReport& report);
+// The same without how much and how often: "rank 0 waits for rank 1, which computes 2.1× as long".
+std::string straggler_reason(const RankReport& report);
 std::string usual_wait_text(const UsualWait& wait, size_t steps);
 // What the stragglers cost and what ranks wait without a pattern, the greatest cost first. Empty if nothing is worth saying.
 std::string costliest_text(const RankReport& report);

@@ -164,6 +164,14 @@ std::string step_shown_text(const RankReport& report) {
 
 std::string straggler_text(const RankReport& report) { return text_of(report, report.straggler); }
 
+std::string straggler_reason(const RankReport& report) {
+  const Straggler& s = report.straggler;
+  if (s.rank < 0) return "";
+  const std::string rank = "rank " + std::to_string(s.rank);
+  if (!s.of_median) return rank + " makes all ranks lose " + ms_text(s.cost_us) + " per step";
+  return waiting_name(report, s.rank) + " waits for " + rank + ", which " + (s.computes > 0 ? "computes " + fixed(s.computes, 1) + "× as long" : "comes " + time_text(lateness_us(report, s.rank)) + " late");
+}
+
 std::string costliest_text(const RankReport& report) {
   const std::vector<Cost> costs = costs_of(report);
   return costs.empty() ? "" : costs[0].text;

@@ -81,11 +81,15 @@ std::string time_text(const StepTime& time) {
   return text + formatted("  median, P5 {:.3f}, P95 {:.3f} µs\n", time.p5_us, time.p95_us);
 }
 
-// The share in the median step, which is what the window and `check` show.
+// The share in the median step, which is what the window and `check` show. A GPU whose multiprocessors wait is busy.
 std::string busy_text(const TraceStats& s) {
   const bool steps = s.step.traced() && s.step.parts.busy > 0;
+  const Breakdown& parts = s.step.median_parts;
+  const std::string waits = steps && parts.inner_wait > 0 ? formatted("             {:12.1f} %   of it: {}\n", 100 * static_cast<double>(parts.inner_wait) / static_cast<double>(parts.busy),
+                                                                       part_name({Meaning::Sync, PartKind::InnerWait}))
+                                                           : "";
   return formatted("GPU busy     {:12.1f} %   of {}\n", 100 * (steps ? s.step.busy_share() : s.activity.busy_share()),
-                   steps ? "the median of " + of_steps(s.step) : "the trace");
+                   steps ? "the median of " + of_steps(s.step) : "the trace") + waits;
 }
 
 std::string step_text(const StepSample& step, bool of_windows) {

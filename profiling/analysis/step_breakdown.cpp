@@ -208,6 +208,7 @@ class Running {
 void split(const WorkId& work, int64_t ns, std::span<const InnerPart> parts, Breakdown& result, WorkTimes* by_work) {
   const auto give = [&](const WorkId& to, int64_t part) {
     result.times[static_cast<size_t>(to.meaning)] += part;
+    if (to.meaning == Meaning::Sync) result.inner_wait += part;
     if (by_work && part > 0) (*by_work)[to] += part;
   };
   result.times[static_cast<size_t>(work.meaning)] -= ns;
@@ -303,13 +304,14 @@ std::vector<BreakdownPart> parts_of(const Breakdown& breakdown) {
     host.push_back({id, gap.launch + gap.idle});
     left[static_cast<size_t>(Meaning::Launch)] -= gap.launch, left[static_cast<size_t>(Meaning::Idle)] -= gap.idle;
   }
-  left[static_cast<size_t>(Meaning::Communication)] -= breakdown.rank_wait;
+  left[static_cast<size_t>(Meaning::Communication)] -= breakdown.rank_wait, left[static_cast<size_t>(Meaning::Sync)] -= breakdown.inner_wait;
   const auto add = [&](const PartId& id) {
     if (const int64_t ns = left[static_cast<size_t>(id.meaning)]; ns > 0) parts.push_back({id, ns});
   };
   for (const Meaning meaning : kPartOrder)
     if (meaning != Meaning::Idle) add({meaning});
   if (breakdown.rank_wait > 0) parts.push_back({{Meaning::Communication, PartKind::RankWait}, breakdown.rank_wait});
+  if (breakdown.inner_wait > 0) parts.push_back({{Meaning::Sync, PartKind::InnerWait}, breakdown.inner_wait});
   parts.insert(parts.end(), host.begin(), host.end());
   add({Meaning::Idle, breakdown.only_collectives          ? PartKind::NotRecorded
                       : host_alone && !host.empty() ? PartKind::HostOther
@@ -320,35 +322,6 @@ std::vector<BreakdownPart> parts_of(const Breakdown& breakdown) {
 bool gpu_waits_in(const PartId& part) {
   const bool named = part.kind == PartKind::OfMeaning || part.kind == PartKind::HostData;
   return named && (part.meaning == Meaning::Allocation || part.meaning == Meaning::Sync || part.meaning == Meaning::Launch || part.meaning == Meaning::Idle);
-}
-
-const char* part_name(const PartId& part) {
-  switch (part.kind) {
-    case PartKind::HostForward:
-      return "forward (CPU)";
-    case PartKind::HostBackward:
-      return "backward (CPU)";
-    case PartKind::HostOptimizer:
-      return "optimizer (CPU)";
-    case PartKind::HostData:
-      return "waits for data";
-    case PartKind::HostOther:
-      return "other CPU work";
-    case PartKind::NotRecorded:
-      return "not recorded";
-    case PartKind::RankWait:
-      return "waits for a rank";
-    case PartKind::OfMeaning:
-      break;
-  }
-  return meaning_name(part.meaning);
-}
-
-const char* meaning_name(Meaning meaning) {
-  constexpr const char* kNames[] = {"matrix product", "pointwise", "loss",        "optimizer", "copies",
-                                    "allocator calls", "sync",     "launch gaps", "idle",      "other kernels",
-                                    "communication",  "reduction"};
-  return kNames[static_cast<size_t>(meaning)];
 }
 
 }  // namespace ws::prof

@@ -9,6 +9,7 @@
 
 #include "profiling/analysis/collective_waits.h"
 #include "profiling/analysis/inner_parts.h"
+#include "profiling/analysis/time_names.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::prof {
@@ -37,6 +38,7 @@ struct Breakdown {
   MeaningTimes times{};
   bool only_collectives = false;           // computation was not recorded
   int64_t rank_wait = 0;                   // the part of Communication in which a collective waits for the last rank; 0 with one rank
+  int64_t inner_wait = 0;                  // the part of Sync inside of kernels, whose multiprocessors wait for each other
   int64_t busy = 0;                        // ns in which a kernel or a copy ran, without rank_wait; other waits inside of a kernel count
   std::array<HostGap, kHostWorks> gaps{};
   int64_t wall() const { return end - begin; }
@@ -63,7 +65,7 @@ struct InsideKernels {
   CollectiveWaits waits;
 };
 
-// A kernel with lanes inside is split by its lanes: its waits count as sync. If causes overlap, the first of these
+// A kernel with lanes inside is split by its lanes: its waits count as Sync and as inner_wait. If causes overlap, the first of these
 // wins: the kernel of a stream that began first, kernels that compute, communication, copies, gaps inside a launched graph (as Launch), allocation, sync,
 // launch. `by_work`: gets the share of each kernel, or of each op on a CPU, in the part of its meaning.
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work = nullptr);
@@ -75,14 +77,6 @@ Breakdown breakdown_of_rank(const Trace& trace, int rank, const InsideKernels& i
                             WorkTimes* by_work = nullptr);
 Breakdown breakdown(const Trace& trace);  // from the first step or span to the last
 
-// A part of a step, as every view names it. What the host did is a part of its own: waiting for data always, the phases
-// of a program only if no kernel ran. A collective waits for ranks until the last one arrives; then it communicates.
-enum class PartKind : uint8_t { OfMeaning, HostForward, HostBackward, HostOptimizer, HostData, HostOther, NotRecorded, RankWait };
-struct PartId {
-  Meaning meaning;  // gives the colour
-  PartKind kind = PartKind::OfMeaning;
-  bool operator==(const PartId&) const = default;
-};
 struct BreakdownPart {
   PartId id;
   int64_t ns = 0;
@@ -90,10 +84,8 @@ struct BreakdownPart {
 // The parts that are not empty; they sum to the wall time. Always in the same order, what is idle at the end.
 std::vector<BreakdownPart> parts_of(const Breakdown& breakdown);
 
-const char* meaning_name(Meaning meaning);  // name as a part of a step: "matrix product", "launch gaps"
-const char* part_name(const PartId& part);  // the same, and "waits for data", "backward (CPU)"
 // True if such a part of a step on a GPU is time in which the GPU waits, named by what the host does or by the gap.
 bool gpu_waits_in(const PartId& part);
-inline constexpr const char* kGpuWaits = "the GPU waits meanwhile";  // behind the names of such parts
+inline constexpr const char* kGpuWaits = "the GPU is idle meanwhile";  // behind the names of such parts
 
 }  // namespace ws::prof

@@ -231,6 +231,17 @@ int64_t leave_warm_up_out(std::vector<Span>& steps, const Track& track) {
   return left_out;
 }
 
+// A mark is a launch, which may have any number of steps. `first`: the first of so many marks in memory, before the warm-up was left out.
+void count_marked(StepSample& sample, const Track& track, const Span& first, const std::vector<Span>& steps, int64_t run_steps) {
+  const int64_t warm_up = std::exchange(sample.warm_up, 0), seen = std::ssize(steps) + warm_up, unseen = static_cast<int64_t>(track.spans) - seen;
+  const bool numbered = sample.stride > 1 && first.step > 0;
+  const auto between = [&](const Span& a, const Span& b, int64_t marks) { return numbered ? int64_t{b.step} - int64_t{a.step} : marks * sample.stride; };
+  const int64_t left = run_steps - (int64_t{steps.back().step} - 1);
+  sample.last = numbered && left > 0 ? std::min(left, sample.stride) : sample.stride;
+  sample.warm_up = between(first, steps.front(), warm_up);
+  sample.marked = unseen * sample.stride + between(first, steps.back(), seen - 1) + sample.last;
+}
+
 // The times of steps, of which each stands for as many steps.
 void take_lengths(StepSample& sample, const std::vector<Span>& steps, const StepBreaks& breaks) {
   std::vector<double> longer;
@@ -240,7 +251,7 @@ void take_lengths(StepSample& sample, const std::vector<Span>& steps, const Step
     const double us = static_cast<double>(after.start - before.start) * 1e-3 / static_cast<double>(count);
     const bool long_one = breaks.longer_launch(before, after);
     sample.pauses += breaks.pause(before, after);
-    if (long_one) longer.push_back(us);
+    if (long_one) longer.push_back(us), sample.longer_launch_steps += count;
     if (long_one || !breaks.between(before, after)) sample.step_us.insert(sample.step_us.end(), static_cast<size_t>(count / breaks.stride()), us);
   }
   if (!longer.empty()) sample.longer_launch_us = median(std::move(longer));
@@ -285,7 +296,7 @@ Lengths typical_lengths(const std::vector<Span>& steps, const std::vector<Row>& 
 
 void add(Breakdown& sum, const Breakdown& parts) {
   for (size_t m = 0; m < kMeanings; ++m) sum.times[m] += parts.times[m];
-  sum.busy += parts.busy, sum.rank_wait += parts.rank_wait;
+  sum.busy += parts.busy, sum.rank_wait += parts.rank_wait, sum.inner_wait += parts.inner_wait;
   sum.only_collectives |= parts.only_collectives;
   for (size_t work = 0; work < kHostWorks; ++work) {
     sum.gaps[work].launch += parts.gaps[work].launch;
@@ -422,7 +433,7 @@ std::string left_out_text(size_t pauses) {
 
 std::string left_out_text(const StepSample& sample) {
   const StepRange& which = sample.which;
-  const int64_t lacking = which.first >= 0 ? which.last - which.first + 1 - which.count : 0;
+  const int64_t between = which.first >= 0 ? which.last - which.first + 1 - which.count : 0, lacking = between - std::min(between, sample.longer_launch_steps);
   std::string text = left_out_text(sample.pauses);
   if (sample.pauses > 0 && lacking > 0)  // so that the count of steps and these add up
     text = ", without " + count_text(static_cast<double>(lacking)) + (static_cast<size_t>(lacking) <= sample.pauses ? " at pauses" : " at pauses, tests and untraced parts");
@@ -449,6 +460,7 @@ void scale_median(StepSample& sample, double step_us) {
     parts.end = parts.begin;
     for (int64_t& ns : parts.times) parts.end += ns = std::llround(static_cast<double>(ns) * factor);
     parts.busy = std::min(down(parts.busy), parts.wall()), parts.rank_wait = down(parts.rank_wait);
+    parts.inner_wait = std::min<int64_t>(std::llround(static_cast<double>(parts.inner_wait) * factor), parts.times[static_cast<size_t>(Meaning::Sync)]);
     for (HostGap& gap : parts.gaps) gap.launch = down(gap.launch), gap.idle = down(gap.idle);
   };
   scale(sample.median_parts);
@@ -470,7 +482,7 @@ StepsOfRun StepsOfRun::of(const Trace& trace, const StepFacts& facts) {
 }
 
 StepsOfRun StepsOfRun::of(const RunData& run) {
-  return of(run.trace, {.per_epoch = steps_per_epoch(run.summary, run.evaluations), .since = steady_since(run.marks), .clock_error = clock_error_ns(run.summary)});
+  return of(run.trace, {.per_epoch = steps_per_epoch(run.summary, run.evaluations), .since = steady_since(run.marks), .clock_error = clock_error_ns(run.summary), .run_steps = run.summary.steps});
 }
 
 StepSample StepsOfRun::sample(const SampleRange& range) const {
@@ -481,13 +493,14 @@ StepSample StepsOfRun::sample(const SampleRange& range) const {
   StepWindowNs within = in_memory(trace);
   within.end = std::min(within.end, range.until);
   std::vector<Span> steps = sampled_steps(*track, trace, within, range, facts_.since);
+  const Span first_mark = steps.empty() ? Span() : steps.front();
   sample.warm_up = leave_warm_up_out(steps, *track);
   if (steps.empty()) return sample;
   StepBreaks breaks(steps, facts_.per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   share_with_other_ranks(breaks, *track, trace, {steps.front().start, steps.back().end()});
   const std::vector<Row> rows = rows_of(steps, breaks);
   sample.stride = breaks.stride();
-  sample.marked = static_cast<int64_t>(track->spans) * sample.stride;
+  count_marked(sample, *track, first_mark, steps, facts_.run_steps);
   if (several_ranks(trace)) sample.rank = rank_of_steps(trace);
   take_lengths(sample, steps, breaks);
   const bool gpu = used_gpu(trace);

@@ -57,6 +57,7 @@ struct StepSample {
   // Launches of more steps than the usual ones count in step_us only. A kernel that runs many steps is inspected in a launch
   // of few steps, which take longer. Their median per step; 0: there were none.
   double longer_launch_us = 0;
+  int64_t longer_launch_steps = 0;  // so many steps ran in them
   StepWindowNs median_step;  // the step with the median length; with a stride, that many steps
   bool gpu = false;          // the work is kernels of a GPU; false: ops or ranges of a CPU
   bool marks_only = false;   // only host marks were traced; they say nothing if the host runs ahead
@@ -65,6 +66,7 @@ struct StepSample {
   StepRange which;           // the steps of `parts`: whole ones, without the first steps and the last one, which is open
   int64_t marked = 0;        // steps of the run, as far as they are marked
   int64_t warm_up = 0;       // left out at the begin
+  int64_t last = 1;          // of the last mark, which is open
   int rank = -1;             // whose steps these are; -1: the run has no ranks, or one
   StepWindowNs all;          // from the first of them to the end of the last
   std::vector<TimeRange> typical;   // of `all`: the steps that median_parts come from
@@ -98,6 +100,7 @@ struct StepFacts {
   int64_t since = 0;               // the first step with the final execution settings
   TimeNs clock_error = 0;          // of the clocks of several ranks
   std::optional<bool> host_ahead;  // the host launches steps before the GPU finished the previous ones; nullopt: the trace shows it
+  int64_t run_steps = 0;           // of the whole run: shows how many the last launch has; 0: unknown
 };
 
 // A step of a rank, as the program marked it, or as the GPU ran it where the host runs ahead.

@@ -46,10 +46,11 @@ void sort_by_change(std::vector<Cause>& causes) {
   sort_rows(causes, [](const Cause& p, const Cause& q) { return std::abs(p.delta_ps()) > std::abs(q.delta_ps()); });
 }
 
-// The ops of a part, among the ops of all parts.
+// The ops of a part, among the ops of all parts. Ops of Sync are waits inside of kernels.
 auto ops_of(const StepSample& sample, const PartId& id) {
   const auto& ops = sample.op_parts;
-  if (id.kind != PartKind::OfMeaning) return std::pair(ops.end(), ops.end());
+  const PartKind with_ops = id.meaning == Meaning::Sync ? PartKind::InnerWait : PartKind::OfMeaning;
+  if (id.kind != with_ops) return std::pair(ops.end(), ops.end());
   return std::pair(ops.lower_bound({id.meaning, ""}), ops.lower_bound({static_cast<Meaning>(static_cast<size_t>(id.meaning) + 1), ""}));
 }
 

@@ -45,9 +45,9 @@ std::string with_capital(std::string line) {
   return line;
 }
 
-std::string joined_with_and(std::span<const std::string> parts) {
+std::string joined_names(std::span<const std::string> names, std::string_view last) {
   std::string text;
-  for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  for (size_t i = 0; i < names.size(); ++i) text.append(i == 0 ? "" : i + 1 == names.size() ? last : ", ").append(names[i]);
   return text;
 }
 

@@ -29,7 +29,7 @@ std::string signed_fixed(double value, int decimals);    // "+0.4", "0.0"
 std::string significant(double value, int digits = 3);   // "0.0193", "12345", "2.36 M", "3.2e-05"
 std::string count_text(double value);                    // "56 280"
 std::string with_capital(std::string line);              // "Waits take"; a name stays: "train.py:3", "fc1", "dX"
-std::string joined_with_and(std::span<const std::string> parts);  // "forward, loss and backward"
+std::string joined_names(std::span<const std::string> names, std::string_view last = " and ");  // "forward, loss and backward"
 std::string several_text(size_t count, const std::string& what);  // "2 × NVIDIA H200"
 std::string without_count(const std::string& several);            // "NVIDIA H200", also of a text without a count
 std::string bytes_text(double bytes);                    // "512 B", "4.1 KiB", "0.64 MiB", "1.50 GiB"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "profiling/analysis/covered_time.h"
-#include "profiling/analysis/step_breakdown.h"
 
 namespace ws::prof {
 namespace {
@@ -69,7 +68,7 @@ PathCauseId cause_of_node(const CauseNode& node) {
     case NodeKind::CopyCall:
       return {PathCause::CopyCalls, Meaning::Copy};
     case NodeKind::Wait:
-      return {PathCause::WaitingCalls, Meaning::Sync};
+      return {PathCause::SyncCalls, Meaning::Sync};
     case NodeKind::Allocation:
     case NodeKind::Free:
       return {PathCause::AllocatorCalls, Meaning::Allocation};
@@ -91,7 +90,7 @@ PathCauseId cause_of_edge(const CauseGraph& graph, EventId to, const CauseEdge& 
   constexpr PathCauseId kOf[] = {{},  // in the order of EdgeKind; Work has the cause of its node, and so has Transfer
                                  {PathCause::HostBetweenCalls, Meaning::Idle},
                                  {PathCause::GapsBetweenKernels, Meaning::Idle},
-                                 {PathCause::LaunchLatency, Meaning::Launch},
+                                 {PathCause::LaunchDelay, Meaning::Launch},
                                  {PathCause::WakeUp, Meaning::Sync},
                                  {PathCause::OtherStream, Meaning::Sync},
                                  {PathCause::FullQueue, Meaning::Launch},
@@ -99,15 +98,6 @@ PathCauseId cause_of_edge(const CauseGraph& graph, EventId to, const CauseEdge& 
   static_assert(std::size(kOf) == static_cast<size_t>(EdgeKind::Transfer));
   if (edge.kind == EdgeKind::Work || edge.kind == EdgeKind::Transfer) return cause_of_node(graph.nodes[to / 2]);
   return kOf[static_cast<size_t>(edge.kind)];
-}
-
-std::string path_cause_name(const PathCauseId& cause) {
-  constexpr const char* kNames[] = {"work",           "launch calls",      "copy calls",           "waiting calls",  "allocator calls",
-                                    "other calls",    "waits for data",    "host outside CUDA",    "gaps between kernels",
-                                    "launch latency", "wake-up of the host", "waits for another stream", "full launch queue",
-                                    "waits for the last rank"};
-  static_assert(std::size(kNames) == static_cast<size_t>(PathCause::LateRank) + 1);
-  return cause.cause == PathCause::Work ? meaning_name(cause.meaning) : kNames[static_cast<size_t>(cause.cause)];
 }
 
 CriticalPath critical_path(const CauseGraph& graph, const Timing& timing, const std::vector<TimeNs>& times) {

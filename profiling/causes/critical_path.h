@@ -3,33 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "profiling/analysis/time_names.h"
 #include "profiling/causes/replay.h"
 
 namespace ws::prof {
 
-// What a stretch of the path is spent on. Kernels, copies and CPU ops are named by their Meaning.
-enum class PathCause : uint8_t {
-  Work,
-  LaunchCalls,
-  CopyCalls,
-  WaitingCalls,
-  AllocatorCalls,
-  OtherCalls,
-  WaitsForData,
-  HostBetweenCalls,
-  GapsBetweenKernels,
-  LaunchLatency,
-  WakeUp,
-  OtherStream,
-  FullQueue,
-  LateRank,
-};
-struct PathCauseId {
-  PathCause cause = PathCause::Work;
-  Meaning meaning = Meaning::Other;  // only of Work; otherwise the meaning that has the colour
-  auto operator<=>(const PathCauseId&) const = default;
-};
-std::string path_cause_name(const PathCauseId& cause);  // "matrix product", "launch calls"
 PathCauseId cause_of_node(const CauseNode& node);
 PathCauseId cause_of_edge(const CauseGraph& graph, EventId to, const CauseEdge& edge);
 

@@ -43,7 +43,7 @@ std::optional<double> number(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-constexpr const char *kProgram = "Waits, calls and copies", *kMachine = "The machine";
+constexpr const char *kProgram = "Syncs, calls and copies", *kMachine = "The machine";
 
 // `title`: of the offers that have it; null: another form offers the same.
 struct Form {
@@ -141,7 +141,7 @@ class Parser {
 
 std::string own_edit(const PathCauseId& cause) {
   switch (cause.cause) {
-    case PathCause::WaitingCalls:
+    case PathCause::SyncCalls:
       return edit_kind_name(EditKind::NoWaits);
     case PathCause::AllocatorCalls:
       return edit_kind_name(EditKind::NoAllocator);
@@ -175,11 +175,11 @@ std::string selected_text(const Edit& edit) {
   return name + (name.empty() || rank.empty() ? "" : " of ") + rank;
 }
 
-// "remove the wait at train.py:12", "remove the waits of fc1", "remove the waits"
-std::string waits_phrase(const Edit& edit) {
-  if (const auto line = after(edit.name, group_kind_name(GroupKind::Line)); line && edit.rank < 0) return "remove the wait at " + line->substr(0, line->find(" in "));
+// "remove the sync at train.py:12", "remove the syncs of fc1", "remove all syncs"
+std::string syncs_phrase(const Edit& edit) {
+  if (const auto line = after(edit.name, group_kind_name(GroupKind::Line)); line && edit.rank < 0) return "remove the sync at " + line->substr(0, line->find(" in "));
   const std::string of = selected_text(edit);
-  return "remove the waits" + (of.empty() ? "" : " of " + of);
+  return of.empty() ? "remove all syncs" : "remove the syncs of " + of;
 }
 
 std::string phrase_of(const Edit& edit) {
@@ -190,9 +190,9 @@ std::string phrase_of(const Edit& edit) {
     case EditKind::Gone:
       return "remove " + what;
     case EditKind::NoWaits:
-      return waits_phrase(edit);
+      return syncs_phrase(edit);
     case EditKind::NoAllocator:
-      return "remove the allocator calls";
+      return "remove all allocator calls";
     case EditKind::PinnedCopies:
       return "pin the memory of " + (what.empty() ? "copies" : what);
     case EditKind::OverlappedCopies:
@@ -219,8 +219,9 @@ std::string phrase_of(const Edit& edit) {
 
 std::string edits_phrase(const std::string& edits) {
   std::vector<std::string> phrases;
-  for (const Edit& edit : parse_edits(edits)) phrases.push_back(phrase_of(edit));
-  return joined_with_and(phrases);
+  const std::vector<Edit> all = parse_edits(edits);
+  for (const Edit& edit : all) phrases.push_back(phrase_of(edit));
+  return joined_names(phrases, all.back().kind == EditKind::OneGraph ? ", then " : " and ");  // no graph can hold a sync or an allocator call
 }
 
 bool can_be_done(const std::string& edits) {
@@ -367,7 +368,7 @@ std::vector<EditOffers> Editor::offers() const {
 // Each completes "What if …".
 std::vector<EditOffer> Editor::general_offers_for(const CauseNode& node) const {
   if (allocates(node.kind)) return {{"no call allocated memory", edit_kind_name(EditKind::NoAllocator)}};
-  if (node.kind == NodeKind::Wait) return {{"no call waited", edit_kind_name(EditKind::NoWaits)}};
+  if (node.kind == NodeKind::Wait) return {{"there was no sync", edit_kind_name(EditKind::NoWaits)}};
   if (node.kind == NodeKind::DataWait) return {{"the loader was always ready", edit_kind_name(EditKind::LoaderReady)}};
   if (node.kind == NodeKind::Launch) return {{"one graph launch started each step", edit_kind_name(EditKind::OneGraph)}};
   if (node.kind != NodeKind::Kernel || node.meaning != Meaning::Communication || node.rank < 0) return {};
@@ -388,7 +389,7 @@ std::vector<EditOffer> Editor::offers_for(const Track& track, const Span& span) 
       const std::string name = std::string(group_kind_name(kind)) + " " + group.name, words = kind == GroupKind::Op ? shortened(group.name, 40) : shortened(name, 40);
       const NodeKind what = like->kind;
       if (allocates(what)) continue;  // a program that makes no such call makes none of any op
-      if (what == NodeKind::Wait) offers.push_back({words + " waited for nothing", "no sync " + name});
+      if (what == NodeKind::Wait) offers.push_back({words + " made no sync", "no sync " + name});
       if (what == NodeKind::Copy || what == NodeKind::CopyCall) offers.push_back({words + " used pinned memory", "copies pinned " + name}), offers.push_back({words + " overlapped with other work", "copies overlapped " + name});
       offers.push_back({words + " took no time", name + " gone"}), offers.push_back({words + " took half the time", name + " /2"});
     }

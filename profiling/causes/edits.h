@@ -36,7 +36,7 @@ struct Edit {
 // The edit that takes a cause away, if it has one of its own: "no sync"; else empty.
 std::string own_edit(const PathCauseId& cause);
 std::string edit_kind_name(EditKind kind);  // "no sync", "NAME /N"
-// What a person reads for edits: "remove the waits and use one CUDA graph", "make fc1 2× faster". Every view names them so; a person types
+// What a person reads for edits: "remove all syncs, then use one CUDA graph", "make fc1 2× faster". Every view names them so; a person types
 // the edits themselves. Throws Failure if the text is no edit.
 std::string edits_phrase(const std::string& edits);
 // True if a person can do what the edits say. "fc1 /2" only shows what it would be worth.

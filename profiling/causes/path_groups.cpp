@@ -41,7 +41,7 @@ class Grouping {
   void take_parts(uint32_t at, std::span<const InnerPart> parts) {
     for (const InnerPart& part : parts) {
       const auto share = static_cast<float>(part.share);
-      cause_group({PathCause::Work, part.meaning}).nodes.push_back({at, share});
+      cause_group({part.meaning == Meaning::Sync ? PathCause::InnerWaits : PathCause::Work, part.meaning}).nodes.push_back({at, share});
       op_group(graph_.nodes[at], part.name, part.op, part.meaning).nodes.push_back({at, share});
     }
   }

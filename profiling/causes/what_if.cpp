@@ -284,7 +284,7 @@ std::string hand_over_text(const WhatIf& result) {
 
 std::string launch_gaps_text(const WhatIf& result, double launch_gaps_us) {
   constexpr double kAlike = 0.1, kNamed = 0.05;  // shares of the launch gaps
-  constexpr PathCause kParts[] = {PathCause::LaunchCalls, PathCause::LaunchLatency, PathCause::HostBetweenCalls, PathCause::OtherCalls, PathCause::GapsBetweenKernels, PathCause::FullQueue};
+  constexpr PathCause kParts[] = {PathCause::LaunchCalls, PathCause::LaunchDelay, PathCause::HostBetweenCalls, PathCause::OtherCalls, PathCause::GapsBetweenKernels, PathCause::FullQueue};
   double sum = 0;
   std::vector<std::string> named;
   for (const PathShare& share : result.path)
@@ -293,11 +293,11 @@ std::string launch_gaps_text(const WhatIf& result, double launch_gaps_us) {
       if (share.gpu_waits_us >= kNamed * launch_gaps_us) named.push_back(share.name);
     }
   if (!(launch_gaps_us > 0) || named.empty() || std::abs(sum - launch_gaps_us) > kAlike * launch_gaps_us) return {};
-  return "The GPU waits for " + joined_with_and(named) + ": these are the “" + std::string(meaning_name(Meaning::Launch)) + "” of the split, " + time_text(launch_gaps_us) + ".";
+  return "The GPU waits for " + joined_names(named) + ": these are the “" + std::string(meaning_name(Meaning::Launch)) + "” of the split, " + time_text(launch_gaps_us) + ".";
 }
 
 std::string edit_of(const HelpRow& row) {
-  for (const PathCause cause : {PathCause::WaitingCalls, PathCause::AllocatorCalls})
+  for (const PathCause cause : {PathCause::SyncCalls, PathCause::AllocatorCalls})
     if (row.kind == GroupKind::Cause && row.name == path_cause_name({cause})) return own_edit({cause});
   return std::string(group_kind_name(row.kind)) + " " + row.name + " gone";
 }

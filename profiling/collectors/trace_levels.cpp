@@ -57,8 +57,8 @@ std::string describe_level(const CollectorOptions& options, TraceLevel level) {
       return options.whole_graphs ? "Traces eager kernels, each graph launch as a whole, copies and allocator calls; no other calls."
                                   : "Traces every kernel, copy and allocator call; no other calls.";
     default:
-      return options.whole_graphs ? "Traces eager kernels, each graph launch as a whole, copies, allocator calls, launches, waits and memory pools."
-                                  : "Traces every kernel, copy, allocator call, launch, wait and memory pool.";
+      return options.whole_graphs ? "Traces eager kernels, each graph launch as a whole, copies, allocator calls, launches, syncs and memory pools."
+                                  : "Traces every kernel, copy, allocator call, launch, sync and memory pool.";
   }
 }
 

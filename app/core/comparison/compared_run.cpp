@@ -86,7 +86,7 @@ void take_ranks(ComparedRun& run, const prof::RankReport& report) {
 }
 
 prof::StepsOfRun steps_of(const prof::RunData& data, const ComparedRun& run) {
-  prof::StepFacts facts{.per_epoch = prof::steps_per_epoch(data.summary, data.evaluations), .since = prof::steady_since(data.marks), .clock_error = prof::clock_error_ns(data.summary)};
+  prof::StepFacts facts{.per_epoch = prof::steps_per_epoch(data.summary, data.evaluations), .since = prof::steady_since(data.marks), .clock_error = prof::clock_error_ns(data.summary), .run_steps = data.summary.steps};
   if (const RunSpec* ours = run.imported ? nullptr : run.choices()) facts.host_ahead = host_runs_ahead(*ours);
   return prof::StepsOfRun::of(data.trace, facts);
 }

@@ -230,7 +230,8 @@ struct ClaimChecker::Figures {
       known |= prof::matches(name, prof::meaning_name(static_cast<prof::Meaning>(meaning)));
     for (const prof::BreakdownPart& part : prof::parts_of(parts))
       if (prof::matches(name, prof::part_name(part.id))) ns += part.ns, known = true;
-    known |= prof::matches(name, prof::part_name({prof::Meaning::Communication, prof::PartKind::RankWait}));
+    for (const prof::PartId& part : {prof::PartId{prof::Meaning::Communication, prof::PartKind::RankWait}, prof::PartId{prof::Meaning::Sync, prof::PartKind::InnerWait}})
+      known |= prof::matches(name, prof::part_name(part));
     if (known) return {static_cast<double>(ns) / static_cast<double>(parts.wall()), ns > 0 ? kUnknown : 0, Unit::Share, place, {}, lost_share};
     Figure time = of_use(name, Unit::Time, &prof::WorkUse::us);
     time.value /= compared.sample.mean_step_us(), time.unit = Unit::Share, time.lost = lost_share;

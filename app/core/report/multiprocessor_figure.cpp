@@ -64,7 +64,7 @@ std::vector<LegendEntry> legend_of(const MultiprocessorReport& report, size_t st
   }
   const auto shaded = std::ranges::find_if(entries, [](const LegendEntry& entry) { return entry.shade.has_value(); });
   if (shaded != entries.end()) shaded->name += " (neighbours in two shades)";
-  if (wait) entries.push_back({"waits for other multiprocessors", *wait});
+  if (wait) entries.push_back({prof::part_name({Meaning::Sync, prof::PartKind::InnerWait}), *wait});
   return entries;
 }
 

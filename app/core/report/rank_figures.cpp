@@ -96,7 +96,7 @@ std::string never_late_text(const RankReport& report) {
   for (size_t r = 0; r < report.ranks.size(); ++r)
     if (has_no_row(report, r)) names.push_back(std::to_string(report.ranks[r].rank));
   if (names.empty()) return "";
-  return (names.size() == 1 ? "Rank " : "Ranks ") + joined_with_and(names) + (names.size() == 1 ? " is never late." : " are never late.");
+  return (names.size() == 1 ? "Rank " : "Ranks ") + joined_names(names) + (names.size() == 1 ? " is never late." : " are never late.");
 }
 
 double highest_row(size_t ranks) { return ranks <= kFewRanks ? 320 : 28; }

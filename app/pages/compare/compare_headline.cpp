@@ -37,7 +37,7 @@ QString coloured(const QString& text, const QColor& colour) {
 
 QString letter(const Run* run) { return run_letter(run->slot); }
 
-// "allocator calls −103.0 µs, launch gaps −7.0 µs, waiting +4.0 µs": the largest causes and the rest, which sum to the change.
+// "allocator calls −103.0 µs, launch gaps −7.0 µs, sync +4.0 µs": the largest causes and the rest, which sum to the change.
 QString causes_text(const prof::Waterfall& exact) {
   constexpr int64_t kLongStep = 10'000'000'000;  // 10 ms, as in the picture below and in the measures
   constexpr size_t kMostCauses = 3;

@@ -177,7 +177,7 @@ void StepView::sumSelection() {
     parts << tr("%1: kernels %2, allocator calls %3, sync %4 µs")
                  .arg(run_letter(shown_.runs[i].run->slot))
                  .arg(us_text(static_cast<double>(sum.kernels()) * 1e-3), us_text(us(prof::Meaning::Allocation)),
-                      us_text(us(prof::Meaning::Sync)));
+                      us_text(us(prof::Meaning::Sync) - static_cast<double>(sum.inner_wait) * 1e-3));
   }
   if (selected_)
     emit said(

@@ -54,10 +54,10 @@ QString wide_row(const QString& name, const QString& value) {
 
 using Row = QString (*)(const QString& name, const QString& value);
 
-// Rows that need GPU records. `busy`: the GPU's share of the steps, if known; a range may hold more than steps.
-QString gpu_rows(Row row_of, const prof::GpuFigures& gpu, std::optional<double> busy = {}) {
+// Rows that need GPU records. `busy`: the GPU's share of the steps, if known; a range may hold more than steps. `waits`: rows below it.
+QString gpu_rows(Row row_of, const prof::GpuFigures& gpu, std::optional<double> busy = {}, const QString& waits = {}) {
   if (gpu.activity.busy == 0) return {};
-  QString rows = row_of("GPU busy", percent(busy.value_or(gpu.activity.busy_share())));
+  QString rows = row_of("GPU busy", percent(busy.value_or(gpu.activity.busy_share()))) + waits;
   if (gpu.activity.copies > 0) rows += row_of("overlap", fixed_text(gpu.activity.hidden_copies() * 100, 0) + " % of copies");
   if (gpu.delay.count > 0) {
     rows += row_of("launch delay, median", span_time(gpu.delay.median));
@@ -180,11 +180,14 @@ QString step_details(const Run& run) {
            note_html(run.live() || !run.loaded ? QObject::tr("No step is traced yet.") : QObject::tr("No step was traced."));
   const auto counted = QString::fromStdString(split.which);
   const bool some = counted.contains(QStringLiteral(" of steps "));  // which ones stands in the tip
-  QString of = QObject::tr("median of %1").arg(some ? QObject::tr("%1 steps").arg(count_text(static_cast<int64_t>(split.steps))) : counted);
+  QString of = QObject::tr("median of %1").arg(some ? QObject::tr("%1 of %2 steps").arg(count_text(split.steps), count_text(split.marked)) : counted);
   if (const int rank = prof::rank_of_steps(run.trace); rank >= 0 && several_ranks(run.trace)) of += QObject::tr(" of rank %1").arg(rank);
   QString rows;
   if (run.step_time.p95_us >= run.step_time.p5_us) rows += wide_row(QObject::tr("90 % of the steps"), QObject::tr("%1 to %2").arg(time_axis_text(run.step_time.p5_us), time_axis_text(run.step_time.p95_us)));
-  rows += gpu_rows(wide_row, split.gpu, split.busy);
+  // The GPU is busy as long as a kernel runs, also while its multiprocessors wait.
+  const double inside = split.inner_wait_us(), kernels = split.busy * split.wall_us;
+  const QString waits = inside > 0 && kernels > 0 ? wide_row(QString::fromUtf8(prof::part_name({prof::Meaning::Sync, prof::PartKind::InnerWait})), QObject::tr("%1 of it").arg(percent(inside / kernels))) : QString();
+  rows += gpu_rows(wide_row, split.gpu, split.busy, waits);
   const bool fewer = split.gpu.activity.busy > 0 && split.gpu.of != split.which;
   if (fewer) rows += note_html((split.gpu.delay.count > 0 ? QObject::tr("overlap and launch delay: %1") : QObject::tr("overlap: %1")).arg(QString::fromStdString(split.gpu.of)));
   rows += tracing_row(run);

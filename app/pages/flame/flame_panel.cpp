@@ -39,7 +39,7 @@ QString largest_function(const prof::FlameTree& tree, size_t whole) {
   return QObject::tr("%1 takes %2 %").arg(QString::fromStdString(tree[at].function), fixed_text(100 * tree[at].ns / tree[whole].ns, 0));
 }
 
-constexpr FlameTime kTimes[] = {FlameTime::InSteps, FlameTime::Host, FlameTime::WhileGpuWaited, FlameTime::Launched};
+constexpr FlameTime kTimes[] = {FlameTime::InSteps, FlameTime::Host, FlameTime::WhileGpuIdle, FlameTime::Launched};
 
 }  // namespace
 
@@ -125,13 +125,13 @@ FlameTime FlamePanel::time() const {
 bool FlamePanel::offers(FlameTime time) const {
   if (!run_ || time == FlameTime::Host) return time == FlameTime::Host;
   if (time == FlameTime::InSteps) return marked_steps(run_->trace).length() > 0 && prof::has_samples(run_->trace);
-  return time == FlameTime::WhileGpuWaited ? prof::used_gpu(run_->trace) : prof::has_launch_stacks(run_->trace);
+  return time == FlameTime::WhileGpuIdle ? prof::used_gpu(run_->trace) : prof::has_launch_stacks(run_->trace);
 }
 
 QString FlamePanel::timeText(FlameTime time) const {
   if (time == FlameTime::Launched) return run_ && prof::used_gpu(run_->trace) ? tr("Kernels by launching stack") : tr("Ops by stack");
   if (time == FlameTime::InSteps) return tr("In the steps");
-  return time == FlameTime::Host ? tr("All time") : tr("While the GPU waited");
+  return time == FlameTime::Host ? tr("All time") : tr("While the GPU was idle");
 }
 
 void FlamePanel::refreshSoon() {
@@ -156,7 +156,7 @@ prof::WorkingStacks FlamePanel::stacks() const {
   if (!run_) return {};
   const std::vector<TimeRange> ranges = counted().stretches;
   if (time() == FlameTime::Launched) return {prof::launch_stacks(run_->trace, ranges)};
-  prof::HostStacks all = prof::host_stacks(run_->trace, {.gaps_only = time() == FlameTime::WhileGpuWaited, .ranges = ranges});
+  prof::HostStacks all = prof::host_stacks(run_->trace, {.gaps_only = time() == FlameTime::WhileGpuIdle, .ranges = ranges});
   if (!show_waits_) return prof::without_waits(std::move(all));
   const prof::WorkingStacks working = prof::without_waits(all);
   return {std::move(all), working.waiting, working.waited_ns};
@@ -167,7 +167,7 @@ QString FlamePanel::emptyText() const {
   if (time() == FlameTime::Launched) return tr("Nothing was launched in the selected range. Clear the selection in the timeline.");
   if (selected())
     return tr("No stack was sampled in the selected range. Clear the selection in the timeline.");
-  return time() == FlameTime::WhileGpuWaited ? tr("No stack was sampled while the GPU waited.")
+  return time() == FlameTime::WhileGpuIdle ? tr("No stack was sampled while the GPU was idle.")
                                             : tr("No stacks were sampled. Record a Python program at level modules or above.");
 }
 
@@ -213,7 +213,7 @@ QString FlamePanel::headlineOf(const prof::FlameTree& tree) const {
                         : first == "MainThread" ? tr("the main thread's time")
                                                 : tr("the time of thread %1").arg(QString::fromStdString(first));
   const QString said = tr("%1 of %2").arg(largest_function(tree, threads.empty() ? 0 : threads[0]), whose);
-  return time() == FlameTime::WhileGpuWaited ? tr("%1 while the GPU waited").arg(said) : said;
+  return time() == FlameTime::WhileGpuIdle ? tr("%1 while the GPU was idle").arg(said) : said;
 }
 
 void FlamePanel::showMatches() {

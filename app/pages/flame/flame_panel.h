@@ -1,4 +1,4 @@
-// Shows the stacks of a run as a flame graph: sampled ones, of all the time or only while the GPU waited, or those that
+// Shows the stacks of a run as a flame graph: sampled ones, of all the time or only while the GPU was idle, or those that
 // launched kernels. A range that is selected in the timeline limits it.
 #pragma once
 #include <QPointer>
@@ -21,7 +21,7 @@ class FlameView;
 class Headlined;
 class Pane;
 
-enum class FlameTime { InSteps, Host, WhileGpuWaited, Launched };
+enum class FlameTime { InSteps, Host, WhileGpuIdle, Launched };
 
 class FlamePanel : public QWidget {
   Q_OBJECT

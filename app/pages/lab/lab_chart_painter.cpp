@@ -105,8 +105,8 @@ void LabChartPainter::paintCurve(const LabCurve& curve) {
 // Writes under the curve what it does not measure.
 void LabChartPainter::paintPitfall(const LabCurve& curve) {
   const QString text =
-      (s_.clock == LabClock::Events ? QObject::tr("not synchronised, by the host's clock: only the launch, %1")
-                                    : QObject::tr("not synchronised: reads only the launch, %1"))
+      (s_.clock == LabClock::Events ? QObject::tr("no sync, by the host's clock: only the launch, %1")
+                                    : QObject::tr("no sync: reads only the launch, %1"))
           .arg(s_.valueText(curve.points[0].y()));
   p_.setFont(ui_font(11, 600));
   p_.setPen(lab_colour(curve.way));

@@ -297,7 +297,7 @@ void LabForm::buildMeasure(QVBoxLayout* column) {
           [this](const QString& clock) { emit clockChosen(clock == "events" ? LabClock::Events : LabClock::Host); });
   clock_->setToolTip(
       tr("Host: the time a caller waits. GPU events: marks on the stream, without the launch. The CPU and variants "
-         "without a wait always use the host's clock."));
+         "without a sync always use the host's clock."));
   cold_cache_ = new QCheckBox(tr("cold cache"), section);
   cold_cache_->setToolTip(tr("Writes other data between two calls, so no call finds its inputs in a cache."));
   record_ = new QCheckBox(tr("record every point"), section);

@@ -59,7 +59,7 @@ QString bound_finding(const lab::LabResult& result) {
 QString pitfall_finding(const lab::LabResult& result) {
   const auto pair = last_common(result, Way::GpuUnsynced, Way::GpuResident);
   if (!pair || pair->b->median_s < 2 * pair->a->median_s) return {};
-  return QObject::tr("At N = %1, the clock without a wait shows %2. The work takes %3, %4× as long.")
+  return QObject::tr("At N = %1, the clock without a sync shows %2. The work takes %3, %4× as long.")
       .arg(lab_size_text(static_cast<double>(pair->a->size)), time_text(pair->a->median_s),
            time_text(pair->b->median_s), significant_text(pair->b->median_s / pair->a->median_s));
 }

@@ -51,7 +51,7 @@ prof::Meaning LabShareView::work() const {
 
 void LabShareView::paintLegend(QPainter& painter, double y) const {
   const std::pair<prof::Meaning, QString> entries[] = {
-      {prof::Meaning::Copy, tr("copies")}, {work(), tr("compute")}, {prof::Meaning::Idle, tr("launch and wait")}};
+      {prof::Meaning::Copy, tr("copies")}, {work(), tr("compute")}, {prof::Meaning::Idle, tr("launch and sync")}};
   double x = 12;
   painter.setFont(ui_font(11));
   for (const auto& [meaning, name] : entries) {

@@ -16,6 +16,7 @@
 #include "app/widgets/headlined.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
+#include "profiling/analysis/steps_of_run.h"
 
 namespace ws::app {
 namespace {
@@ -119,6 +120,8 @@ void MultiprocessorsPanel::fill() {
   const bool any = report.any();
   parts_pane_->setVisible(any);
   QStringList notes;
+  for (const QString& note : any ? QStringList{besideStepTime(), besideBusy()} : QStringList())
+    if (!note.isEmpty()) notes << note;
   for (size_t i = 1; i < std::min(report.late.size(), kMostNotes + 1); ++i)
     notes << text(prof::late_text(report.late[i])) + ".";
   if (report.late.size() > kMostNotes + 1) notes << tr("%1 more.").arg(report.late.size() - kMostNotes - 1);
@@ -129,7 +132,7 @@ void MultiprocessorsPanel::fill() {
     body_->showResult(with_capital(text(prof::late_headline(report)) + "."), notes.join('\n'));
   else
     body_->showReason(why_empty);
-  top_->setTitle(tr("Multiprocessors"), any ? text(prof::caption(report)) + besideStepTime() : QString(),
+  top_->setTitle(tr("Multiprocessors"), any ? text(prof::caption(report)) : QString(),
                  any ? briefNote() : QString());
   parts_pane_->setTitle(tr("Parts"), text(parts_note(report)), tr("µs"));
   parts_model_.setTable(parts_table(report));
@@ -137,21 +140,25 @@ void MultiprocessorsPanel::fill() {
   fit_columns(*parts_table_, parts_model_);
 }
 
-// The top bar shows the step time, which counts the launches. In a short run it is much longer. In a long run it is
+// The top bar shows the step time. It counts the launches, which in a short run take longer than the steps. In a long run it is
 // shorter, because most steps run without time stamps inside.
 QString MultiprocessorsPanel::besideStepTime() const {
   const double us = reader_.run() ? reader_.run()->stepUs() : 0;
   if (us <= 0) return {};
-  return (us < reader_.report()->step_us ? tr(" · %1 without time stamps inside: %2") : tr(" · %1 with launches: %2"))
-      .arg(step_time_name(), step_time_text(us));
+  const QString steps = count_text(static_cast<int64_t>(reader_.run()->summary ? reader_.run()->summary->steps : reader_.run()->stepsMade()));
+  return (us < reader_.report()->step_us ? tr("Time stamps inside make these steps longer: the median of all %1 steps of the run is %2.") : tr("With launches, the median of all %1 steps of the run is %2."))
+      .arg(steps, step_time_text(us));
+}
+
+// The kernel runs while multiprocessors wait, and "GPU busy" does not see it.
+QString MultiprocessorsPanel::besideBusy() const {
+  const Run* run = reader_.run();
+  if (!run || !(run->split.busy > 0) || !(prof::waits_us(*reader_.report()) > 0)) return {};
+  return tr("The GPU counts as busy meanwhile, because a kernel runs: GPU busy %1.").arg(fixed_text(100 * run->split.busy, 1) + " %");
 }
 
 QString MultiprocessorsPanel::briefNote() const {
-  const QString inside = step_time_text(reader_.report()->step_us);
-  const double us = reader_.run() ? reader_.run()->stepUs() : 0;
-  if (us <= 0) return tr("%1 per step inside the kernel").arg(inside);
-  return (us < reader_.report()->step_us ? tr("%1 with time stamps inside, %2 without") : tr("%1 inside the kernel, %2 with launches"))
-      .arg(inside, step_time_text(us));
+  return tr("%1 with time stamps inside").arg(text(prof::which_steps({.count = std::ssize(reader_.report()->steps)})));
 }
 
 void MultiprocessorsPanel::wantBar(const prof::InnerBar& bar, bool show) {
@@ -176,7 +183,7 @@ void MultiprocessorsPanel::showSpan(const SpanChoice& choice) {
 ChartPicture MultiprocessorsPanel::picture() const {
   const prof::MultiprocessorReport& report = *reader_.report();
   QString caption = headline();
-  if (report.any()) caption += "\n" + text(prof::caption(report)) + besideStepTime();
+  if (report.any()) caption += "\n" + text(prof::caption(report)) + ". " + besideStepTime();
   if (reader_.run()) caption += "\n" + run_caption(*reader_.run());
   return {"multiprocessors",
           caption,

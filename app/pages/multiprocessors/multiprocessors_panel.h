@@ -43,6 +43,7 @@ class MultiprocessorsPanel : public QWidget {
   void refresh();
   void fill();
   QString besideStepTime() const;
+  QString besideBusy() const;
   QString briefNote() const;
   void wantBar(const prof::InnerBar& bar, bool show);
   void exportWith(const std::function<QString()>& write);

@@ -171,12 +171,12 @@ void PlanPanel::present(Run* run) {
 void PlanPanel::showNote() {
   constexpr double kMore = 1.02;
   const Plan* const plan = this->plan();
-  QString note = plan ? tr("%1 ops in the order they run, without batch, memory calls and waits").arg(computing_ops(*plan)) : QString();
+  QString note = plan ? tr("%1 ops in the order they run, without batch, memory calls and syncs").arg(computing_ops(*plan)) : QString();
   const double sum = std::accumulate(times_.us.begin(), times_.us.end(), 0.0), step = plan ? run_->stepUs() : 0;
   if (sum > 0) note += (times_.means ? tr(" · times: means, together %1; step time: %2, median") : tr(" · times: medians, together %1; step time: %2, median")).arg(step_time_text(sum), step_time_text(step));
   if (sum > kMore * step && step > 0 && prof::used_gpu(run_->trace)) note += tr(" · ops of different streams overlap");
   if (times_.waits_us > 0)
-    note += tr(" · and waits of the kernel's blocks for each other: %1").arg(step_time_text(times_.waits_us));
+    note += tr(" · waits for other multiprocessors: %1").arg(step_time_text(times_.waits_us));
   setTitle(tr("Plan"), note);
 }
 

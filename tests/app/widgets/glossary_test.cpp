@@ -54,6 +54,12 @@ void GlossaryTest::labelsFindTheirWord() {
   QCOMPARE(name("fc1"), QString());
   for (const ws::prof::Meaning meaning : ws::prof::kPartOrder)  // the split of a step underlines all its rows, or the reader wonders why
     QVERIFY2(word_of(ws::app::meaning_name(meaning)), qPrintable(ws::app::meaning_name(meaning)));
+  using ws::prof::PartKind, ws::prof::PathCause;
+  for (const PartKind kind : {PartKind::HostData, PartKind::RankWait, PartKind::InnerWait}) QVERIFY2(word_of(ws::prof::part_name({{}, kind})), ws::prof::part_name({{}, kind}));
+  for (size_t cause = 0; cause < ws::prof::kPathCauses; ++cause) {  // so are the rows of What if
+    const char* shown = ws::prof::path_cause_name({static_cast<PathCause>(cause)});
+    QVERIFY2(word_of(shown), shown);
+  }
 }
 
 namespace {

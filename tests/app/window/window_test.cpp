@@ -739,7 +739,7 @@ void WindowTest::noticesCoverNoControls() {
       return names;
     };
     window->notice()->conclude("arena is 1.87× faster than direct. Direct calls the driver's allocator 30 times per step, "
-                               "the arena 0 times.", {{"Try next: arena, fused, no waits", [] {}}});
+                               "the arena 0 times.", {{"Try next: arena, fused, no sync", [] {}}});
     settle(30);
     const QRect concluded(window->notice()->mapToGlobal(QPoint()), window->notice()->size());
     QCOMPARE(concluded.bottom() + 1, window->statusLine()->mapToGlobal(QPoint()).y());  // the status line stays in view

@@ -193,6 +193,14 @@ TEST(InnerParts, SplitTheKernelsTimeAndKeepItsSum) {
   const Breakdown b = breakdown(trace, 0, 1000, &by_work);
   EXPECT_EQ(part(b, Meaning::Matrix), 600);
   EXPECT_EQ(part(b, Meaning::Sync), 200);
+  EXPECT_EQ(b.inner_wait, 200);
+  const std::vector<BreakdownPart> parts = parts_of(b);
+  const auto inside_wait = std::ranges::find(parts, PartKind::InnerWait, [](const BreakdownPart& one) { return one.id.kind; });
+  ASSERT_NE(inside_wait, parts.end());
+  EXPECT_EQ(inside_wait->ns, 200);
+  EXPECT_STREQ(part_name(inside_wait->id), "waits for other multiprocessors");
+  EXPECT_FALSE(gpu_waits_in(inside_wait->id)) << "the kernel runs";
+  for (const BreakdownPart& one : parts) EXPECT_STRNE(part_name(one.id), "sync") << "the host waits for nothing";
   EXPECT_EQ(part(b, Meaning::Launch), 200);
   EXPECT_EQ(sum(b.times), b.wall());
   EXPECT_EQ(b.busy, 800) << "the GPU runs while a kernel waits inside";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "profiling/analysis/gpu_steps.h"
+#include "profiling/analysis/why_left_out.h"
 #include "profiling/base/statistics.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/profiling/trace/made_trace.h"
@@ -158,6 +159,10 @@ TEST(StepSample, TheStepTimeCountsEachStepAndNotEachLaunch) {
   EXPECT_NEAR(step_time(sample, {}, 0).us.value, 28, 1e-9);
   EXPECT_NEAR(sample.longer_launch_us, 28, 1e-9);
   EXPECT_EQ(left_out_text(sample), ", from short launches (28.0 µs in long ones)");
+  EXPECT_EQ(sample.marked, 20 * 16 + 19 * 160 + 16) << "each launch with its steps; the last one is open";
+  EXPECT_EQ(sample.longer_launch_steps, 19 * 160);
+  EXPECT_EQ(StepsOfRun(trace, trace, {.run_steps = 20 * 16 + 19 * 160 + 7}).sample().marked, 20 * 16 + 19 * 160 + 7) << "the run ended in the last launch";
+  EXPECT_EQ(why_left_out(sample), "Left out: the last 16 steps (no next step marks the end) and 3 040 in longer launches (no time stamps inside).");
 }
 
 

@@ -203,7 +203,7 @@ void LabChartTest::wrongPointsAreNotDrawn() {
 void LabChartTest::findingsSayWhatTheFiguresAre() {
   const lab::LabResult result = products();
   QVERIFY2(
-      shows(result, "At N = 160, the clock without a wait shows 4.0 µs. The work takes 64.0 µs, 16.0×"),
+      shows(result, "At N = 160, the clock without a sync shows 4.0 µs. The work takes 64.0 µs, 16.0×"),
       qPrintable(lab_findings(result).join("; ")));
   QCOMPARE(lab_headline(result), QString("The dashed curve is not the work"));
   lab::LabResult sines;
@@ -227,7 +227,7 @@ void LabChartTest::findingsSayWhatTheFiguresAre() {
         "40.00 ms with copies one after another, 20.00 ms overlapped, 2.00× faster", "The kernel takes 600.0 µs: it reaches 89 %",
         "Checked against float64 on the CPU: largest error 2.5e-07"})
     QVERIFY2(all.contains(words), qPrintable(QString(words) + " is not in: " + all));
-  QVERIFY(!all.contains("without a wait"));
+  QVERIFY(!all.contains("without a sync"));
   lab::LabResult cold;
   cold.points = {point(Way::GpuResident, 64, 11e-6), point(Way::GpuCold, 64, 0.163)};
   cold.points[1].note = "context 101 ms, first call 62.0 ms, second 0.011 ms";

@@ -167,7 +167,7 @@ std::string causes_text(const prof::RunData& run) {
   }
   if (text.empty()) return "\nNothing stands out.\n";
   const std::string note = app::predictions_note(all.found, proved).text;
-  return note.empty() ? text : text + "\n" + wrapped(note, 0, 0);
+  return note.empty() ? text : text + "\n" + wrapped(note, 0, 0) + "\n";
 }
 
 prof::CountedSteps counted_steps(const prof::RunData& run) { return prof::counted_steps(prof::StepsOfRun::of(run).sample()); }
@@ -358,7 +358,7 @@ Run add_stats(CLI::App& program) {
           "--by", arguments->by,
           "one row per name, op, layer, phase, shape (name, grid and block), line, stall (where kernels wait and for what, after --xray), rank or multiprocessor (which one is late); for a "
           "recorded program also: "
-          "module (a tree), stack (time by the stack that launched it), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (advice: what costs time, and "
+          "module (a tree), stack (time by the stack that launched it), host (CPU stacks), gaps (CPU stacks while the GPU was idle), cause (advice: what costs time, and "
           "where), critical (the chain of causes that decides the step time, and the slack of everything else)")
       ->type_name("WHAT")
       ->capture_default_str();

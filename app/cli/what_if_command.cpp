@@ -53,7 +53,7 @@ Run add_what_if(CLI::App& program) {
   command.footer(wrapped(std::string("An edit is one of: ") + prof::kEditForms +
                              ". NAME is an op, a module, a line or a cause, as the tables name them; op, module, line or cause before it says "
                              "which; * stands for any letters. The prediction replays the graph of what waits for what: a launch call comes before "
-                             "its kernel, calls of a thread and kernels of a stream follow each other, and a wait returns after the work it waits for.",
+                             "its kernel, calls of a thread and kernels of a stream follow each other, and a sync returns after the work it waits for.",
                          0, 0) +
                  "\n\nExamples:\n  warpsight whatif a.wsrun\n  warpsight whatif a.wsrun \"no sync; fc1 /2\"\n  warpsight whatif a.wsrun \"one graph launch\" --json");
   return [arguments] { return what_if(*arguments); };

@@ -73,8 +73,12 @@ inline constexpr size_t kMostHelpRows = 40;
 // Without edits only the measured step is described.
 WhatIf what_if(const StepCauses& causes, const Trace& trace, const std::vector<Edit>& edits, size_t most_rows = kMostHelpRows);
 
-// "A step would take 60.4 ± 5.6 µs instead of 307.2 ± 25.6 µs: 5.09× faster."; without edits, what a step takes.
-std::string step_text(const WhatIf& result, bool with_noise = true);
+// What a step saves: "a step would take 12.3 µs less (4 %)", or "more" where less is negative. `at_most`: "up to 12.3 µs less".
+std::string change_text(double less_us, double step_us, bool at_most);
+// "A step would take 2.96 ms less (25 %)."; without edits, what a step takes.
+std::string saving_text(const WhatIf& result);
+// The same with all figures: "A step would take 246.8 ± 20.0 µs less (80 %): 60.4 µs instead of 307.2 ± 25.6 µs."
+std::string step_text(const WhatIf& result);
 std::string to_text(const WhatIf& result, const std::string& advice = {});  // advice: a paragraph before the parts of the step
 std::string to_json(const WhatIf& result);
 

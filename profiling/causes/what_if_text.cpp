@@ -88,17 +88,38 @@ std::string interval_text(const Interval& us, double step_us) {
   return fixed(us.value / unit, decimals) + (us.half_width > 0 ? " ± " + fixed(us.half_width / unit, decimals) : "") + (ms ? " ms" : " µs");
 }
 
-std::string step_text(const WhatIf& result, bool with_noise) {
-  const double before = result.measured_us.value, after = result.predicted_us.value;
-  const auto in_step = [&](const Interval& us) { return interval_text({us.value, with_noise ? us.half_width : 0}, before); };
-  const std::string now = in_step(result.measured_us);
+std::string change_text(double less_us, double step_us, bool at_most) {
+  const double us = std::abs(less_us);
+  const std::string share = step_us > us ? " (" + percent(us / step_us, us < 0.01 * step_us ? 1 : 0) + ")" : "";
+  return std::string("a step would take ") + (at_most ? "up to " : "") + interval_text({us}, std::max(step_us, us)) + (less_us < 0 ? " more" : " less") + share;
+}
+
+namespace {
+
+// True if all digits of the saving that a page shows are zero.
+bool changes_nothing(const WhatIf& result) {
+  const double step = result.measured_us.value;
+  return interval_text({std::abs(result.saves_us.value)}, step) == interval_text({0}, step);
+}
+
+}  // namespace
+
+std::string saving_text(const WhatIf& result) {
+  const double step = result.measured_us.value;
+  const Interval& saves = result.saves_us;
+  if (result.edits.empty()) return "A step takes " + interval_text({step}) + ".";
+  if (changes_nothing(result)) return "A step would take as long.";
+  const bool at_most = saves.value > 0 && saves.value < saves.half_width;  // the interval holds zero
+  return with_capital(change_text(at_most ? saves.value + saves.half_width : saves.value, step, at_most)) + ".";
+}
+
+std::string step_text(const WhatIf& result) {
+  const double step = result.measured_us.value, saves = result.saves_us.value;
+  const std::string now = interval_text(result.measured_us);
   if (result.edits.empty()) return "A step takes " + now + ".";
-  std::string change;
-  if (after > 0 && before > 0) {
-    const std::string factor = fixed(std::max(before / after, after / before), 2);
-    change = factor == "1.00" ? ": no change" : ": " + factor + (after > before ? "× slower" : "× faster");
-  }
-  return "A step would take " + in_step(result.predicted_us) + " instead of " + now + change + ".";
+  if (changes_nothing(result)) return "A step would take as long: " + now + ".";
+  const std::string change = interval_text({std::abs(saves), result.saves_us.half_width}, step) + (saves < 0 ? " more" : " less");
+  return "A step would take " + change + " (" + percent(std::abs(saves) / step, std::abs(saves) < 0.01 * step ? 1 : 0) + "): " + interval_text({result.predicted_us.value}, step) + " instead of " + now + ".";
 }
 
 std::string to_text(const WhatIf& result, const std::string& advice) {

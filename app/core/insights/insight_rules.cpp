@@ -33,7 +33,8 @@ bool can(const RunFacts& f, const std::vector<std::pair<std::string, std::string
   return !why_invalid(spec, f.gpu) && !(spec == f.spec);
 }
 
-std::string part_text(const RunFacts& f, double us) { return time_text(us, f.step_us) + " of a median step of " + time_text(f.step_us); }
+// "95.5 µs of the median step"
+std::string part_text(const RunFacts& f, double us) { return time_text(us, f.step_us) + " of the median step"; }
 
 Found offer(const RunFacts& f, Insight insight, const std::string& edits = {}) {
   if (!insight.change.empty() && !can(f, insight.change)) return {};
@@ -44,9 +45,8 @@ Found offer(const RunFacts& f, Insight insight, const std::string& edits = {}) {
 Found allocator_stalls(const RunFacts& f) {
   const double spent = f.part(Meaning::Allocation);
   if (spent < kWorthSaying * f.step_us || f.allocator_calls_per_step < 1) return {};
-  const std::string calls = plain(f.allocator_calls_per_step) + " allocator calls";
   return offer(f, {"allocator stalls",
-                   f.gpu ? "the GPU waits " + part_text(f, spent) + " for " + calls : calls + " take " + part_text(f, spent),
+                   f.gpu ? "the GPU waits for allocator calls: " + part_text(f, spent) : "allocator calls take " + part_text(f, spent),
                    "One block that is planned ahead needs no calls.",
                    {{"exec.allocator", "arena"}},
                    f.step_us - spent,
@@ -58,9 +58,9 @@ Found needless_sync(const RunFacts& f) {
   const double spent = f.part(Meaning::Sync);
   if (f.spec.exec.sync == SyncPolicy::OnRead || spent < kWorthSaying * f.step_us) return {};
   return offer(
-      f, {"needless waits",
-          "the host waits " + part_text(f, spent) + " for the GPU",
-          "No value is read there: without these waits, the next launches queue up meanwhile.",
+      f, {"needless syncs",
+          "the GPU waits for syncs: " + part_text(f, spent),
+          "No value is read there: without these syncs, the next launches queue up meanwhile.",
           {{"exec.sync", "on-read"}},
           f.step_us - spent,
           Meaning::Sync},
@@ -72,7 +72,7 @@ Found launch_bound(const RunFacts& f) {
   const double left = std::min(gaps, kGraphNodeUs * f.kernels_per_step);
   if (!f.gpu || f.spec.exec.launch != Launch::Eager || gaps - left < kWorthSaying * f.step_us) return {};
   Insight insight{"launch-bound step",
-                  "the GPU waits " + part_text(f, gaps) + " for its next kernel",
+                  "launch gaps take " + part_text(f, gaps),
                   "A CUDA graph launches all kernels of a step at once.",
                   {{"exec.launch", "graph"}},
                   f.step_us - gaps + left,
@@ -98,7 +98,7 @@ Found unfused_chains(const RunFacts& f) {
   for (const Meaning meaning : shrink) gain += gone * f.part(meaning);
   if (gain < kWorthSaying * f.step_us) return {};
   Insight insight{"unfused chains",
-                  plain(before) + " ops per step, but " + plain(after) + " are enough",
+                  "a step has " + plain(before - after) + " more ops than it needs",
                   "Bias, activation, loss and update each read and write memory: fusion makes one kernel of each.",
                   {{"exec.fusion", "pointwise"}},
                   f.step_us - gain,
@@ -134,8 +134,7 @@ Found turned_pictures(const RunFacts& f) {
   }
   if (ops == 0 || static_cast<double>(turned) < kWorthSaying * static_cast<double>(all)) return {};
   return offer(f, without_saving("saving depends on the new kernels", {"turned pictures",
-                   std::to_string(ops) + " ops of a step turn pictures between nchw and nhwc: " +
-                       percent(static_cast<double>(turned) / static_cast<double>(all), 0) + " of the bytes",
+                   "ops that turn pictures between nchw and nhwc move " + percent(static_cast<double>(turned) / static_cast<double>(all), 0) + " of the bytes of a step",
                    "Convolutions and norms read the channels of a pixel side by side. With nhwc no op turns a picture.",
                    {{"exec.layout", "nhwc"}},
                    0,
@@ -146,7 +145,7 @@ Found pageable_copies(const RunFacts& f) {
   const double spent = f.part(Meaning::Copy);
   if (f.spec.exec.loader != Loader::Pageable || spent < kWorthSaying * f.step_us) return {};
   return offer(f, {"pageable copies",
-                   part_text(f, spent) + " copy batches from pageable memory",
+                   "copies of batches from pageable memory take " + part_text(f, spent),
                    "The driver copies twice and the host waits; the data set fits on the GPU.",
                    {{"exec.loader", "resident"}},
                    f.step_us - spent,
@@ -162,10 +161,9 @@ Found tiny_batch(const RunFacts& f) {
   if (f.kernel_us() > 0.6 * f.step_us || f.classes == 0) return {};
   const std::string bigger = std::to_string(f.spec.train.batch * 4);
   const double longest = f.step_us + 3 * f.kernel_us();  // upper limit: every kernel takes four times as long; few do
-  return offer(f, with_how("Raise the learning rate with it, and watch the accuracy.", without_saving("more samples per second, not a shorter step", {"tiny batch",
-                   "kernels fill only " + percent(f.kernel_us() / f.step_us, 0) + " of a step of " +
-                       std::to_string(f.spec.train.batch) + " rows",
-                   "A larger batch gives at least " + plain(4 * f.step_us / longest) + " times the samples per second.",
+  return offer(f, with_how("Raise the learning rate with it, and watch the accuracy.", without_saving("at least " + plain(4 * f.step_us / longest) + " times the samples per second", {"tiny batch",
+                   "kernels fill only " + percent(f.kernel_us() / f.step_us, 0) + " of a step",
+                   "A step of a larger batch takes little longer.",
                    {{"train.batch", bigger}},
                    0,
                    Meaning::Idle})));
@@ -186,9 +184,7 @@ Found memory_peak(const RunFacts& f) {
 }
 
 // The bars show the step, so its share stands there too.
-std::string share_of_kernels(const RunFacts& f, const prof::KernelRow& row) {
-  return percent(row.share, 0) + " of the kernel time, " + percent(row.share * f.kernel_us() / f.step_us, 0) + " of a step";
-}
+std::string share_of_step(const RunFacts& f, const prof::KernelRow& row) { return percent(row.share * f.kernel_us() / f.step_us, 0) + " of a step"; }
 
 Found low_occupancy(const RunFacts& f) {
   if (one_kernel_runs_steps(f)) return {};  // with one block a multiprocessor, by design
@@ -196,16 +192,11 @@ Found low_occupancy(const RunFacts& f) {
     const prof::KernelRow& row = f.kernels[i];
     if (row.meaning == Meaning::Communication) continue;  // its links limit it, and few blocks saturate them
     if (row.share < 0.3 || f.occupancy[i] < 0 || f.occupancy[i] >= 0.25 || f.kernel_us() < 0.5 * f.step_us) continue;
-    return with_how("This is often right for products. For other kernels, look at the page Roofline.", Insight{
-        "low occupancy",
-        row.key + " takes " + share_of_kernels(f, row) + ", at " +
-            percent(f.occupancy[i], 0) + " theoretical occupancy",
-        std::to_string(row.detail.registers) + " registers per thread and " +
-            std::to_string((row.detail.static_shared + row.detail.dynamic_shared) / 1024) +
-            " KiB of shared memory per block leave space for few warps.",
-        {},
-        0,
-        row.meaning});
+    Insight low{"low occupancy", row.key + " has " + percent(f.occupancy[i], 0) + " theoretical occupancy", "Its registers or its shared memory leave space for few warps.", {}, 0, row.meaning};
+    low.how = "This is often right for products. For other kernels, look at the page Roofline.";
+    low.more = "It takes " + share_of_step(f, row) + ", with " + std::to_string(row.detail.registers) + " registers per thread and " +
+               std::to_string((row.detail.static_shared + row.detail.dynamic_shared) / 1024) + " KiB of shared memory per block.";
+    return low;
   }
   return {};
 }
@@ -239,7 +230,7 @@ Found heaviest_layer(const RunFacts& f) {
   const auto around = blocks.find(row.key);
   const std::string name = (in_layer ? "layer " + row.key : row.key) + (around == blocks.end() ? "" : " of " + around->second);
   return with_how("Fewer channels there, or a stride or a pool before it, save more than a change of any other layer.", Insight{in_layer ? "one layer" : "one block",
-                 name + " takes " + share_of_kernels(f, row),
+                 name + " takes " + share_of_step(f, row),
                  "Forward and backward phase together. Kernels shows its kernels when it groups by layer.",
                  {},
                  0,
@@ -261,7 +252,7 @@ Found idle_tensor_cores(const RunFacts& f) {
   if (!f.gpu || f.spec.exec.precision != Precision::Fp32 || matrix < 0.4 * f.step_us) return {};
   return offer(
       f, {"idle tensor cores",
-          part_text(f, matrix) + " are fp32 products",
+          "fp32 products take " + part_text(f, matrix),
           "In tf32 they run on tensor cores and take half the time or less; the losses stay close.",
           {{"exec.precision", "tf32"}},
           f.step_us - matrix / 2,
@@ -273,7 +264,7 @@ Found idle_tensor_cores(const RunFacts& f) {
 Found exposed_communication(const RunFacts& f) {
   const double spent = f.part(Meaning::Communication) - f.rank_wait_us;
   if (spent <= 0 || spent < kWorthSaying * f.step_us) return {};
-  Insight insight{"exposed communication", part_text(f, spent) + " are communication that no computation hides"};
+  Insight insight{"exposed communication", "communication that no computation hides takes " + part_text(f, spent)};
   insight.look_at = Meaning::Communication;
   if (f.spec.exec.comm == Comm::Overlap) {
     insight.why = "The transfers begin as early as they can.";
@@ -296,7 +287,7 @@ Found bad_first_weights(const RunFacts& f) {
                      {{"model.init", "kaiming"}}}));
   if (!(f.first_loss > 4 * blind)) return {};
   return offer(f, without_saving("about the loss, not the time", {"initial weights too large",
-                   "the first loss is " + plain(f.first_loss) + "; a blind guess gives " + plain(blind),
+                   "the first loss is " + plain(f.first_loss) + ", far above a blind guess",
                    "The sums of a layer grow with its number of inputs. Kaiming divides by it.",
                    {{"model.init", "kaiming"}}}));
 }
@@ -314,12 +305,10 @@ Found diverging(const RunFacts& f) {
 
 Found heavy_tracing(const RunFacts& f) {
   if (!prof::tracing_cost_seen(f.tracing_cost) || f.tracing_cost.value < 0.10) return {};
-  return with_how("Trust shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above.", without_saving("about the recording, not the training", {"tracing cost",
-                 "tracing costs " + prof::tracing_cost_text(f.tracing_cost) + " of a step",
-                 "Untraced, a step takes at most about " + time_text(f.step_us / (1 + f.tracing_cost.value)) + ".",
-                 {},
-                 0,
-                 Meaning::Other}));
+  Insight cost{"tracing cost", "tracing costs " + prof::tracing_cost_text(f.tracing_cost) + " of a step", "An untraced step is shorter."};
+  cost.how = "Trust shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above.";
+  cost.more = "Untraced, a step takes at most about " + time_text(f.step_us / (1 + f.tracing_cost.value)) + ".";
+  return without_saving("about the recording, not the training", std::move(cost));
 }
 
 constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights, allocator_stalls,  needless_sync,
@@ -329,8 +318,8 @@ constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights,
 
 }  // namespace
 
-Insight without_saving(const char* why, Insight insight) {
-  insight.no_saving = why;
+Insight without_saving(std::string why, Insight insight) {
+  insight.no_saving = std::move(why);
   return insight;
 }
 
@@ -359,6 +348,8 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu) {
   facts.part_us[static_cast<size_t>(prof::Meaning::Launch)] -= static_cast<double>(data.launch) * per_step;
   facts.part_us[static_cast<size_t>(prof::Meaning::Idle)] += static_cast<double>(data.launch) * per_step;
   facts.data_wait_us = static_cast<double>(data.launch + data.idle) * per_step;
+  facts.inner_wait_us = static_cast<double>(parts.inner_wait) * per_step;
+  facts.part_us[static_cast<size_t>(prof::Meaning::Sync)] -= facts.inner_wait_us;
   facts.rank_wait_us = static_cast<double>(parts.rank_wait) * per_step;
   return facts;
 }

@@ -21,6 +21,7 @@ struct RunFacts {
   double step_us = 0;       // wall clock time
   double part_us[prof::kMeanings] = {};  // per step, indexed by prof::Meaning
   double rank_wait_us = 0;  // of the communication: a collective waits for the last rank
+  double inner_wait_us = 0; // inside of kernels, multiprocessors wait for each other; no part of the sync
   double data_wait_us = 0;  // of the idle time: the program waits for its data
   double kernels_per_step = 0;
   double allocator_calls_per_step = 0;   // calls that reached the driver
@@ -44,7 +45,7 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu);
 
 struct Insight {
   std::string rule;      // "allocator stalls"
-  std::string headline;  // "the GPU waits 195.5 µs of a median step of 369.2 µs for 30 allocator calls"; predict_savings() puts what to do and what a step saves here
+  std::string headline;  // "the GPU waits for allocator calls: 195.5 µs of the median step", with one figure; predict_savings() puts what to do and what a step saves here
   std::string why;       // one or two short sentences; predict_savings() puts what was found before them
   std::vector<std::pair<std::string, std::string>> change;  // field key and value; empty if there is nothing to apply
   double predicted_us = 0;                                  // step time after the change; 0 if there is no prediction
@@ -73,9 +74,9 @@ struct Insight {
   std::vector<std::pair<std::string, double>> gpu_waits;    // parts of the split that the edits take away; µs of the median step
   double calls_us = 0, calls_work_us = 0;                   // what the calls take the host that the edits take away; work: without waits
   std::string how = {};                                     // what to change, beside `change`; code stands in backticks
-  std::string more = {};                                    // second figures, by predict_savings(): findings about the same part, what is included
+  std::string more = {};                                    // further figures; predict_savings() adds findings about the same part and what is included
 };
-Insight without_saving(const char* why, Insight insight);  // sets Insight::no_saving
+Insight without_saving(std::string why, Insight insight);  // sets Insight::no_saving
 Insight with_how(const char* how, Insight insight);        // sets Insight::how
 RunFacts facts_for(const Insight& insight, const RunFacts& run);  // what its bars show: the run, the mean step of all ranks, or its share
 

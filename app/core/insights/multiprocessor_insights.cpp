@@ -1,4 +1,5 @@
 #include "app/core/insights/trace_insights.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 
@@ -7,9 +8,10 @@ std::optional<Insight> late_multiprocessor(const prof::MultiprocessorReport& rep
   if (report.late.empty() || report.late[0].cost_us < kWorthALook * report.step_us) return std::nullopt;
   const prof::LateMultiprocessor& late = report.late[0];
   const prof::InnerStep& step = report.steps[late.step];
-  Insight insight{"late multiprocessor", late_text(late),
+  Insight insight{"late multiprocessor", late.name + " ends " + late.phase + " late and costs " + time_text(late.cost_us) + " of a step",
                   "The other multiprocessors wait for it. It may have more work than the others, read from farther "
                   "memory, or share its time with another program."};
+  insight.more = with_capital(late_text(late)) + ".";
   insight.how = "Look at each step on the page Multiprocessors.";
   insight.look_at = report.phases[late.part].meaning;
   insight.around = {step.begin, step.end};

@@ -22,10 +22,10 @@ namespace {
 constexpr double kAbout = 0.1;             // a saving that differs less from what the step shows is "about that"
 constexpr double kMostUnexplained = 0.10;  // share of a step that the GPU idles without a recorded cause
 
-// The host waits while the GPU works anyway: without the wait, the step takes as long.
-bool is_harmless_wait(const Insight& insight) {
-  const bool wait = insight.rule == "waits" || insight.rule == "wait at this line";
-  return wait && insight.saves_us.known() && !(insight.saves_us.value > insight.saves_us.half_width);
+// The host waits while the GPU works anyway: without the sync, the step takes as long.
+bool is_harmless_sync(const Insight& insight) {
+  const bool sync = insight.rule == "syncs" || insight.rule == "sync at this line";
+  return sync && insight.saves_us.known() && !(insight.saves_us.value > insight.saves_us.half_width);
 }
 
 using Part = std::pair<std::string, double>;  // its name in the split, µs of the median step
@@ -102,8 +102,8 @@ bool covers(const Insight& all, const Insight& one) {
   const std::vector<prof::Edit> wide = prof::parse_edits(all.edits);
   return std::ranges::all_of(prof::parse_edits(one.edits), [&wide](const prof::Edit& edit) {
     return std::ranges::any_of(wide, [&edit](const prof::Edit& each) {
-      const bool every_wait = each.kind == prof::EditKind::NoWaits && each.name.empty();
-      return each.text == edit.text || (every_wait && edit.kind == prof::EditKind::NoWaits);
+      const bool every_sync = each.kind == prof::EditKind::NoWaits && each.name.empty();
+      return each.text == edit.text || (every_sync && edit.kind == prof::EditKind::NoWaits);
     });
   });
 }
@@ -138,8 +138,8 @@ void put_action_first(Insight& insight, double step_us) {
   for (const Insight& finding : insight.same_part) insight.more = sentences({insight.more, with_capital(finding.headline) + "."});
   for (const Insight& part : insight.includes) {
     const std::string saves = shorter_than_the_wait(part);
-    insight.more = sentences({insight.more, "Part of it: " + part.headline + (saves.empty() ? "" : ", " + saves + " without this wait alone") + "."});
-    if (const std::string first = action_of(part); !first.empty()) insight.how = sentences({with_capital(first) + ".", insight.how});
+    insight.more = sentences({insight.more, "Part of it: " + part.headline + (saves.empty() ? "" : ", " + saves + " without this sync alone") + "."});
+    if (const std::string first = action_of(part); !first.empty()) insight.how = sentences({with_capital(first) + ": " + part.how, insight.how});
   }
   if (!action.empty()) insight.headline = action + ": " + saving;
   else if (!saving.empty()) insight.headline = saving + ": " + found;
@@ -214,7 +214,13 @@ void replay_edits(std::vector<Insight>& insights, const std::function<prof::Step
     } catch (const Failure&) {  // the newest steps have nothing that the edits could change
     }
   }
-  std::erase_if(insights, is_harmless_wait);
+  std::erase_if(insights, is_harmless_sync);
+}
+
+// Empty without a prediction. A rule predicts some without a replay.
+std::string kind_of_prediction(const Insight& insight) {
+  if (insight.saves_us.known()) return kind_of_edits(insight.edits);
+  return insight.predicted_us > 0 ? action_of(insight) : "";
 }
 
 }  // namespace
@@ -233,8 +239,7 @@ std::string saving_text(const Insight& insight, double step_us) {
   const double most = us.value < us.half_width ? us.value + us.half_width : us.value;
   if (!insight.saves_us.known() && insight.predicted_us <= 0 && insight.at_most_us <= 0) return {};
   if (!(most > 0)) return "a step would take as long";
-  const std::string share = step_us > most ? " (" + percent(most / step_us, most < 0.01 * step_us ? 1 : 0) + ")" : "";
-  return std::string("a step would take ") + (at_most ? "up to " : "") + prof::interval_text({most}, std::max(step_us, most)) + " less" + share;
+  return prof::change_text(most, step_us, at_most);
 }
 
 std::string relation_text(const Insight& insight) {
@@ -242,9 +247,15 @@ std::string relation_text(const Insight& insight) {
   return sentences({saving_and_split(insight, now_of(insight)), doubt_of(insight)});
 }
 
+std::string sure_text(const Interval& saves_us, double step_us, const std::string& kind, const ProvedPredictions& proved) {
+  const std::string noise = saves_us.half_width > 0 ? prof::interval_text({saves_us.half_width}, step_us) : "unknown";
+  return "± " + noise + " · " + proved.brief_text(kind);
+}
+
 AdviceLines advice_lines(const Insight& insight, const ProvedPredictions& proved) {
-  AdviceLines lines{insight.why, insight.how, sentences({insight.more, relation_text(insight)}), sentences({checked_text(insight, proved), doubt_of(insight)})};
-  if (lines.sure.empty()) lines.sure = insight.at_most_us > 0 ? "The saving is a limit. It is not predicted." : "No saving is predicted.";
+  AdviceLines lines{insight.why, insight.how, sentences({insight.more, relation_text(insight)}), "no saving predicted", sentences({checked_text(insight, proved), doubt_of(insight)})};
+  if (const std::string kind = kind_of_prediction(insight); !kind.empty()) lines.sure = sure_text(insight.saves_us, insight.replayed_us.value, kind, proved);
+  else if (insight.at_most_us > 0) lines.sure = "an upper limit, not a prediction";
   return lines;
 }
 
@@ -259,16 +270,6 @@ std::string calls_text(const Insight& insight) {
   return "Allocator calls take the host " + time_text(insight.calls_us) + ": " + time_text(insight.calls_work_us) + " are their own work, and for " +
          time_text(sum_of(insight.gpu_waits)) + " the GPU waits (" + names_of(insight.gpu_waits) + " in the split)";
 }
-
-namespace {
-
-// Empty without a prediction. A rule predicts some without a replay.
-std::string kind_of_prediction(const Insight& insight) {
-  if (insight.saves_us.known()) return kind_of_edits(insight.edits);
-  return insight.predicted_us > 0 ? action_of(insight) : "";
-}
-
-}  // namespace
 
 std::string checked_text(const Insight& insight, const ProvedPredictions& proved) {
   const std::string kind = kind_of_prediction(insight);
@@ -312,7 +313,7 @@ Table remedy_table(const std::vector<Insight>& remedies, double step_us, bool wi
   using Kind = Table::Kind;
   const StepUnit unit(step_us);
   Table table;
-  table.columns = {{.key = "action", .name = "what to do", .kind = Kind::Text, .tip = "The page Advice says why and how."},
+  table.columns = {{.key = "action", .name = "what to do", .kind = Kind::Text, .tip = "The page Suggestions says why and how."},
                    {.key = "saves_us", .name = "saved per step", .unit = unit.name(), .kind = Kind::Time, .width = 20, .tip = "Each saving is predicted alone."},
                    {.key = "", .name = "what to do", .kind = Kind::Text, .width = 1}};
   for (const Insight& one : remedies) {

@@ -23,10 +23,12 @@ std::string saving_text(const Insight& insight, double step_us);
 // How the saving relates to what the step shows: "“launch gaps” takes 95.5 µs in the split. A step saves about that.", "The host waits
 // 2.58 ms there, but the GPU works for most of it: a step saves 0.61 ms." Empty without such figures.
 std::string relation_text(const Insight& insight);
-// The words of a card: what was found and why, what to change beside choices, what else was found there and how the saving relates to it,
-// how sure it is.
+// How sure a saving is, in one form on each page: "± 0.16 ms · not checked yet". `kind`: of the edits, as kind_of_edits() gives it.
+std::string sure_text(const Interval& saves_us, double step_us, const std::string& kind, const ProvedPredictions& proved);
+// The words of a card: what was found and why, what to change beside settings, and how sure the saving is. Tooltips: `more` figures and
+// how the saving relates to them, and how predictions were `checked`.
 struct AdviceLines {
-  std::string why, how, more, sure;
+  std::string why, how, more, sure, checked;
 };
 AdviceLines advice_lines(const Insight& insight, const ProvedPredictions& proved);
 std::string whole_why(const Insight& insight);  // why, how and more in one paragraph without backticks, for text and scripts

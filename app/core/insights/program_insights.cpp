@@ -318,15 +318,15 @@ class Program {
   }
   double part_of_time(TimeNs time) const { return static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(traced_ns(), 1)); }
   std::string share(TimeNs time) const {
-    const std::string whole = part_.of_median ? "median step" : part_.steps.count > 0 ? "mean step" : untraced_ns_ > 0 ? "traced time" : "time";
-    return percent(part_of_time(time), 0) + " of the " + whole;
+    return percent(part_of_time(time), 0) + " of the " + whole();
   }
   static std::string text(TimeNs time, uint64_t count) {
     return time_text(static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<uint64_t>(count, 1)));
   }
-  // "3.00 ms, 30 % of the median step"; without steps, "3.00 ms each time, 30 % of the time".
-  std::string time_and_share(const Cost& cost) const {
-    return (steps_ > 0 ? time_text(per_step(cost.time), part_.step_us) : text(cost.time, cost.count) + " each time") + ", " + share(cost.time);
+  std::string whole() const { return part_.of_median ? "median step" : part_.steps.count > 0 ? "mean step" : untraced_ns_ > 0 ? "traced time" : "time"; }
+  // "3.00 ms of the median step"; without steps, "3.00 ms each time".
+  std::string part_text(const Cost& cost) const {
+    return steps_ > 0 ? time_text(per_step(cost.time), part_.step_us) + " of the " + whole() : text(cost.time, cost.count) + " each time";
   }
   // `action`: what a person does, in a few words; empty if the edits say it, or the card only.
   Insight insight(const char* rule, std::string headline, std::string why, prof::Meaning meaning, const Cost& cost, const std::string& action, const std::string& edits = {}) const {
@@ -345,7 +345,7 @@ class Program {
   // Gives the waits the time that they have in the split of the step, as Details shows it. Returns what the card says of it. A wait
   // of the host while the GPU works costs nothing. A program without steps has no split, nor has another rank.
   std::string take_from_split(Cost& waits) const {
-    const auto in_sum = [&] { return text(waits.time, waits.count) + " a batch, " + share(waits.time); };
+    const auto in_sum = [&] { return text(waits.time, waits.count) + " a batch"; };
     if (const int first = prof::rank_of_steps(trace_); first >= 0 && rank_ != first) return in_sum();
     const prof::StepSample sample = prof::StepsOfRun::of(trace_).sample();
     if (sample.parts.steps == 0) return in_sum();
@@ -353,7 +353,7 @@ class Program {
     const double part = data_share(split);
     waits.time = static_cast<TimeNs>(part * static_cast<double>(traced_ns()));
     const auto ns = static_cast<TimeNs>(part * static_cast<double>(split.wall()));
-    return text(ns, static_cast<uint64_t>(split.steps)) + ", " + share(waits.time);
+    return text(ns, static_cast<uint64_t>(split.steps)) + " of the " + whole();
   }
   static double data_share(const prof::Breakdown& split) {
     const auto parts = prof::parts_of(split);
@@ -380,7 +380,7 @@ class Program {
                             prof::Meaning::Idle, all, "", "loader ready");
     found.part = prof::PartKind::HostData;
     const auto loader = [](int64_t workers) { return "`DataLoader(num_workers=" + std::to_string(workers) + ")`"; };
-    found.how = loader(workers_) + " → " + loader(enough_workers(found.share)) + ", which make a batch as often as a step without waits needs one. Or prepare the data once.";
+    found.how = loader(workers_) + " → " + loader(enough_workers(found.share)) + ", which make a batch as often as a step needs one. Or prepare the data once.";
     return found;
   }
 
@@ -419,10 +419,8 @@ class Program {
     const size_t cut = most->first.find('\n');
     const std::string call = most->first.substr(cut + 1);
     const bool copies = call == "aten::copy_";
-    Insight found = insight("wait at this line",
-                   most->first.substr(0, cut) + does(call) + ": it waits " +
-                       (in_windows ? time_and_share(most->second)
-                                   : text(most->second.time, most->second.count) + " each time, " + percent(untraced_share, 0) + " of the time between trace windows"),
+    Insight found = insight("sync at this line",
+                   most->first.substr(0, cut) + does(call) + ": its syncs take " + (in_windows ? part_text(most->second) : text(most->second.time, most->second.count) + " each time, between trace windows"),
                    copies ? "A copy of pageable memory waits for the GPU, and then the GPU waits for the host."
                           : "The host waits until the GPU is done, and then the GPU waits for the host.",
                    prof::Meaning::Sync, most->second, "",
@@ -464,11 +462,10 @@ class Program {
     if (!most || most->first.empty() || steps_ == 0 || !worth_saying(most->second.time)) return {};
     const double bytes = static_cast<double>(pageable_bytes_.at(most->first)) / static_cast<double>(most->second.count);
     Insight found = insight("pageable copies",
-                   most->first + " copies " + bytes_text(bytes) + " from pageable memory: " +
-                       time_and_share(most->second),
+                   most->first + " copies from pageable memory: " + part_text(most->second),
                    "A copy from pinned memory can run beside kernels.",
                    prof::Meaning::Copy, most->second, "", "copies pinned");
-    found.at_most_us = per_step(most->second.time);
+    found.at_most_us = per_step(most->second.time), found.more = "Each copy moves " + bytes_text(bytes) + ".";
     found.how = "`DataLoader()` → `DataLoader(pin_memory=True)`, and `.to(device)` → `.to(device, non_blocking=True)`.";
     return found;
   }
@@ -481,8 +478,7 @@ class Program {
       return {};
     return with_how("Pass `fused=True`, or `foreach=True`, to the optimizer.", without_saving("saving depends on the new kernels", insight(
         "many kernels of the optimizer",
-        "the optimizer launches " + count_text(kernels) + " kernels per step: " + time_text(per_step(optimizer_.time), part_.step_us) +
-            ", " + share(optimizer_.time),
+        "the optimizer launches " + count_text(kernels) + " kernels per step",
         "A fused optimizer updates all parameters with a few kernels.",
         prof::Meaning::Optimizer, optimizer_, "use a fused optimizer")));
   }
@@ -523,8 +519,7 @@ class Program {
     if (const prof::OpTag op = all.longest->span.op; !prof::line_of(trace_.ops[op]).empty())
       where = " at " + prof::line_of(trace_.ops[op]);
     return saves_at_most(all.time, "`zero_grad(set_to_none=False)` → `zero_grad(set_to_none=True)`, the default since PyTorch 2.0.", insight("zeroed gradients",
-                   "zero_grad fills the gradients with zeros" + where + ", and the backward pass adds to them: " +
-                       time_text(per_step(all.time), part_.step_us) + " per step, " + share(all.time),
+                   "zero_grad fills the gradients with zeros" + where + ", and the backward pass adds to them: " + part_text(all),
                    "Without them, the backward pass writes new gradients.",
                    prof::Meaning::Optimizer, all, "call zero_grad(set_to_none=True)"));
   }
@@ -533,8 +528,7 @@ class Program {
     const Cost all = sum_of(transposed_);
     if (!worth_a_card(all.time)) return {};
     return saves_at_most(all.time, "`model.to(memory_format=torch.channels_last)`, and the same for the input.", insight("channels last",
-                   "convolutions transpose their images to channels-last and back: " + time_text(per_step(all.time), part_.step_us) + " per step, " +
-                       share(all.time),
+                   "convolutions transpose their images to channels-last and back: " + part_text(all),
                    most_of_it(transposed_),
                    prof::Meaning::Copy, all, "keep images channels-last"));
   }
@@ -544,8 +538,7 @@ class Program {
     if (compiled_ || !worth_a_card(all.time)) return {};
     const double kernels = static_cast<double>(chained_) / static_cast<double>(steps_);
     return saves_at_most(all.time, "`model` → `torch.compile(model)`, which fuses such chains.", insight("pointwise chains",
-                   count_text(kernels) + " pointwise kernels per step run in chains: as one kernel for each chain, they would take " +
-                       time_text(per_step(all.time), part_.step_us) + " less, " + share(all.time),
+                   count_text(kernels) + " pointwise kernels per step run in chains, and one kernel can do the work of a chain",
                    most_of_it(chains_),
                    prof::Meaning::Pointwise, all, "fuse pointwise chains (torch.compile)"));
   }
@@ -586,10 +579,10 @@ class Program {
     Insight found = insight("memory grows",
                    most->first.second + " keeps " +
                        bytes_text(static_cast<double>(kept.bytes) / static_cast<double>(begins_.size())) +
-                       " more each step: " + bytes_text(static_cast<double>(kept.bytes)) + " so far",
+                       " more each step",
                    "The program still holds these tensors, often in a list of losses with their graphs.",
                    prof::Meaning::Allocation, {}, {});
-    found.spoils_training = true, found.no_saving = "about memory, not time";
+    found.spoils_training = true, found.no_saving = "about memory, not time", found.more = bytes_text(static_cast<double>(kept.bytes)) + " so far.";
     found.how = "Keep `loss.item()` or `loss.detach()` instead of `loss`, or delete what is not needed.";
     return found;
   }

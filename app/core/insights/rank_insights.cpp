@@ -30,12 +30,13 @@ std::optional<Insight> late_rank(const prof::RankReport& report) {
   const std::string rank = "rank " + std::to_string(report.straggler.rank);
   const auto row = std::ranges::find(report.ranks, report.straggler.rank, &prof::RankRow::rank);
   const bool known = row != report.ranks.end() && row->computes > 0;
-  const std::string faster = "To arrive on time, " + rank + " must compute faster" + (known ? " than its " + time_text(row->computes, late_step_us(report)) + " now" : "");
+  const std::string faster = "To arrive on time, " + rank + " must compute faster";
   const std::string before = report.straggler.computes > 0 ? faster + ": compare the shapes of its batches, its kernels and its clock with another rank."
                                                            : "Look at what " + rank + " does before: its host may load data, log or save.";
   Insight late = of_wait(report, report.straggler.cost_us, report.straggler.of_median,
-                      {"late rank", straggler_text(report)});
+                      {"late rank", straggler_reason(report)});
   late.how = before + " The page Ranks shows each step.";
+  late.more = (report.straggler.of_median ? "The wait takes " + time_text(report.straggler.cost_us) + " of the median step." : with_capital(straggler_text(report)) + ".") + (known ? " Now " + rank + " computes for " + time_text(row->computes, late_step_us(report)) + " of a step." : "");
   late.edits = rank + " on time";
   return late;
 }
@@ -47,7 +48,7 @@ std::optional<Insight> exposed_transfers(const prof::RankReport& report) {
   Insight found = of_communication(
       report, report.longest_exposed_us, of_median,
       {"exposed transfers",
-       "transfers between ranks that no computation hides take up to " + time_text(report.longest_exposed_us) + " of a " + (of_median ? "median" : "mean") + " step of " + time_text(step),
+       "transfers between ranks that no computation hides take up to " + time_text(report.longest_exposed_us) + " of the " + (of_median ? "median" : "mean") + " step",
        "All ranks are there, and only the transfer goes on."});
   found.how = "Transfer less often (sum the gradients of several batches) or fewer bytes (gradients in bf16), or begin earlier, while the backward phase still runs.";
   return found;
@@ -56,7 +57,8 @@ std::optional<Insight> exposed_transfers(const prof::RankReport& report) {
 std::optional<Insight> waiting_in_turn(const prof::RankReport& report) {
   const auto wait = prof::usual_wait(report);
   if (!wait) return std::nullopt;
-  Insight found = of_wait(report, wait->us, wait->of_median, {"ranks late in turn", usual_wait_text(*wait, report.steps.size()), "Now one rank comes last, now another."});
+  Insight found = of_wait(report, wait->us, wait->of_median, {"ranks late in turn", "a rank waits " + time_text(wait->us) + " of the " + (wait->of_median ? "median" : "mean") + " step for the last one", "Now one rank comes last, now another."});
+  found.more = with_capital(usual_wait_text(*wait, report.steps.size())) + ".";
   found.how = "Look for what a host does not do in the same way in each step: loading data, logging, other programs on the same cores. The page Ranks shows each step.";
   return found;
 }

@@ -173,8 +173,8 @@ struct Judged {
     return (look.steps.count > 0 ? "steps' " : "") + std::string(activity.untraced > 0 ? "traced time" : "time");
   }
   std::string shown_text(double ns) const { return time_text(shown(ns) * 1e-3, look.of_median ? look.median_step_us : 0); }
-  // "3.2 ms, 12 % of the median step"
-  std::string share(double ns) const { return shown_text(ns) + ", " + percent(ns / wall(), 0) + " of the " + whole(); }
+  // "3.2 ms of the median step"
+  std::string part_text(double ns) const { return shown_text(ns) + " of the " + whole(); }
   // A number of all judged steps, divided by the steps if there are some.
   std::string count(double of_all) const { return count_text(look.steps.count > 0 ? std::round(of_all / static_cast<double>(look.steps.count)) : of_all); }
   const char* of_a_step() const { return look.steps.count > 0 ? " of a step" : ""; }
@@ -205,9 +205,9 @@ using Found = std::optional<Insight>;
 std::pair<Meaning, const char*> why_idle(const Judged& j) {
   const std::pair<Meaning, const char*> causes[] = {
       {Meaning::Allocation, "Most of that time, the host is in allocator calls."},
-      {Meaning::Sync, "Most of that time, the host waits for finished work, and only then prepares the next launch."},
+      {Meaning::Sync, "Most of that time, the host is in syncs, and only then prepares the next launch."},
       {Meaning::Launch, "Most of that time, the next launch is on its way from the host."},
-      {Meaning::Idle, "Most of that time, the host does work outside CUDA."}};
+      {Meaning::Idle, "Most of that time, the host is outside CUDA."}};
   return *std::ranges::max_element(causes, {}, [&](const auto& cause) { return j.part(cause.first); });
 }
 
@@ -217,10 +217,10 @@ Found idle_gpu(const Judged& j) {
   // A GPU that worked was not idle for 100 %.
   const std::string share = idle > 0.99 * j.wall() ? "more than 99 %" : percent(idle / j.wall(), 0);
   const auto [cause, advice] = why_idle(j);
-  const std::string who = j.worth_saying(j.data_wait()) ? "beside its waits for data, the GPU does nothing for " : "the GPU does nothing for ";
-  Insight found = insight(j, "idle GPU", who + share + " of the " + j.whole() + ": " + j.shown_text(idle) + " of " + j.shown_text(j.wall()),
+  const std::string who = j.worth_saying(j.data_wait()) ? "beside its waits for data, the GPU is idle for " : "the GPU is idle for ";
+  Insight found = insight(j, "idle GPU", who + share + " of the " + j.whole(),
                  advice, cause, idle, j.gap());
-  found.how = prof::has_samples(*j.look.trace) ? "Look at the flame graph “While the GPU waited”: it shows what the host did." : "Look at what the host does in the longest gap.";
+  found.how = prof::has_samples(*j.look.trace) ? "Look at the flame graph “While the GPU was idle”: it shows what the host did." : "Look at what the host does in the longest gap.";
   found.shows_gap = true;
   return found;
 }
@@ -234,31 +234,29 @@ Found tiny_kernels(const Judged& j) {
   if (loader) {
     why = "The host needs as long to launch such a kernel as the GPU to run it. But the step waits for data", how = "Nothing now: first make the data ready in time", edits = "";
   } else if (reads) {
-    how += ", once the host waits nowhere in the step", edits = "no sync; one graph launch";
+    how += ", once the step has no sync", edits = "no sync; one graph launch";
   }
-  Insight found = insight(j, "tiny kernels", j.count(tiny) + " of " + j.count(static_cast<double>(j.seen.kernels)) + " kernels" + j.of_a_step() + " run for less than 5 µs", why + ".",
+  Insight found = insight(j, "tiny kernels", j.count(tiny) + " kernels" + j.of_a_step() + " run for less than 5 µs", why + ".",
                           Meaning::Launch, j.in_judged(static_cast<TimeNs>(j.seen.tiny) * kTiny), {j.seen.commonest_tiny}, edits);
   if (!how.empty()) found.how = how + ".";
+  found.more = (j.look.steps.count > 0 ? "A step has " : "There are ") + j.count(static_cast<double>(j.seen.kernels)) + " kernels.";
   if (loader) found.no_saving = "fewer launches would change little", found.changes_little = true;
   return found;
 }
 
-Found waits(const Judged& j) {
+Found syncs(const Judged& j) {
   const double spent = j.part(Meaning::Sync);
   if (j.seen.waits.count == 0 || !j.worth_saying(spent)) return {};
-  Insight found = insight(j, "waits",
-                 "the host waits " + j.count(static_cast<double>(j.seen.waits.count)) + " times" + (j.look.steps.count > 0 ? " per step" : "") +
-                     " while the GPU does nothing: " + j.share(spent),
-                 "At the end of each wait, the GPU has no work left.", Meaning::Sync, spent, {j.seen.waits.longest}, "no sync");
-  found.how = std::string("Wait only where a result is read.") + (j.look.own_training ? "" : " In PyTorch, `.item()` and `.cpu()` also wait.");
+  Insight found = insight(j, "syncs", "the GPU waits for syncs: " + j.part_text(spent), "At the end of each sync, the GPU has no work left.", Meaning::Sync, spent, {j.seen.waits.longest}, "no sync");
+  found.how = std::string("Sync only where a result is read.") + (j.look.own_training ? "" : " In PyTorch, `.item()` and `.cpu()` are syncs, too.");
+  found.more = j.count(static_cast<double>(j.seen.waits.count)) + " syncs" + j.of_a_step() + ".";
   return found;
 }
 
 Found slowest_gap(const Judged& j) {
   const auto length = static_cast<double>(j.seen.gap.length), all = static_cast<double>(j.all.wall);
   if (!j.seen.gap.next || length < kShareWorthSaying * all) return {};
-  const std::string of = percent(length / all, 0) + " of " + (j.look.steps.count > 0 ? "the steps' time" : "the time");
-  Insight found = insight(j, "slowest gap", "the longest gap on the GPU lasts " + time(length) + ", " + (j.gap_is_pause() ? "in a pause between steps" : of),
+  Insight found = insight(j, "slowest gap", "the longest gap on the GPU lasts " + time(length) + (j.gap_is_pause() ? ", in a pause between steps" : ""),
                  "It ends with " + prof::short_kernel_name(j.look.trace->name(j.seen.gap.next->span.name)) +
                      ".",
                  Meaning::Idle, j.in_judged(j.seen.gap.length), j.gap());
@@ -270,23 +268,22 @@ Found slowest_gap(const Judged& j) {
 Found bare_copies(const Judged& j) {
   const auto bare = static_cast<double>(j.activity.copies - j.activity.overlap);
   if (j.seen.copies.count == 0 || !j.worth_saying(bare)) return {};
-  return with_how("From pinned memory and on a stream of their own they run while kernels do.", insight(j, "unoverlapped copies", "copies take " + j.share(bare) + ", with no kernel beside them",
-                 count_text(static_cast<double>(j.seen.copies.count)) + " copies move " +
-                     bytes_text(static_cast<double>(j.seen.copied_bytes)) + (j.look.steps.count > 0 ? " in all steps" : "") + ".",
-                 Meaning::Copy, bare, {j.seen.copies.longest}, "copies overlapped"));
+  Insight found = insight(j, "unoverlapped copies", "copies take " + j.part_text(bare), "No kernel runs beside them.", Meaning::Copy, bare, {j.seen.copies.longest}, "copies overlapped");
+  found.how = "From pinned memory and on a stream of their own they run while kernels do.";
+  found.more = count_text(static_cast<double>(j.seen.copies.count)) + " copies move " + bytes_text(static_cast<double>(j.seen.copied_bytes)) + (j.look.steps.count > 0 ? " in all steps" : "") + ".";
+  return found;
 }
 
 Found allocator_traffic(const Judged& j) {
   const double spent = j.in_judged(j.seen.allocations.time);
   if (j.seen.allocations.count == 0 || !j.worth_saying(spent)) return {};
-  return with_how("Allocate buffers once and reuse them, or use a pool.", insight(j, "allocator traffic",
-                 j.count(static_cast<double>(j.seen.allocations.count)) + " allocator calls" + j.of_a_step() + " take the host " +
-                     j.share(spent),
-                 "Freeing memory often waits for the whole GPU.",
-                 Meaning::Allocation, spent, {j.seen.allocations.longest}, "no allocator calls"));
+  Insight found = insight(j, "allocator traffic", "allocator calls take the host " + j.part_text(spent), "Freeing memory often waits for the whole GPU.", Meaning::Allocation, spent, {j.seen.allocations.longest},
+                          "no allocator calls");
+  found.how = "Allocate buffers once and reuse them, or use a pool.", found.more = j.count(static_cast<double>(j.seen.allocations.count)) + " allocator calls" + j.of_a_step() + ".";
+  return found;
 }
 
-constexpr Found (*kTraceRules[])(const Judged&) = {idle_gpu,    tiny_kernels, waits,
+constexpr Found (*kTraceRules[])(const Judged&) = {idle_gpu,    tiny_kernels, syncs,
                                                    slowest_gap, bare_copies,  allocator_traffic};
 
 // Only spans in memory are judged: they start after the newest block that is only in the file.
@@ -368,7 +365,7 @@ RunFacts facts_of(const TraceLook& look) {
   prof::Breakdown sum;
   for (const prof::TimeRange& counted : between_pauses(look)) {
     const prof::Breakdown parts = prof::breakdown(*look.trace, inside, counted.begin, counted.end);
-    sum.end += parts.wall(), sum.steps = 1, sum.rank_wait += parts.rank_wait;
+    sum.end += parts.wall(), sum.steps = 1, sum.rank_wait += parts.rank_wait, sum.inner_wait += parts.inner_wait;
     for (size_t i = 0; i < std::size(sum.times); ++i) sum.times[i] += parts.times[i];
     for (size_t i = 0; i < std::size(sum.gaps); ++i)
       sum.gaps[i].launch += parts.gaps[i].launch, sum.gaps[i].idle += parts.gaps[i].idle;

@@ -29,9 +29,9 @@ std::string on_device(const std::vector<Proof>& proofs) {
 }
 
 // `where`: "on this machine"
-std::string off_in(const std::vector<Proof>& proofs, const std::string& where) {
+std::string off_in(const std::vector<Proof>& proofs, const std::string& where, bool with_worst = true) {
   const ProofErrors errors = errors_of(proofs);
-  const std::string off = errors.proofs == 1 ? percent(errors.worst) : "typically " + percent(errors.median) + ", at most " + percent(errors.worst);
+  const std::string off = errors.proofs == 1 ? percent(errors.worst) : "typically " + percent(errors.median) + (with_worst ? ", at most " + percent(errors.worst) : "");
   return off + " off in " + count_of(proofs.size()) + " " + where;
 }
 
@@ -95,11 +95,14 @@ CheckedPrograms programs_like(const prof::RunSummary& run) { return run.spec.emp
 ProvedPredictions::ProvedPredictions(std::vector<Proof> here, std::vector<Proof> shipped, CheckedPrograms of)
     : here_(of_programs(std::move(here), of)), shipped_(of_programs(std::move(shipped), of)), of_(of) {}
 
-std::string ProvedPredictions::off_text(const std::string& kind) const {
+std::string ProvedPredictions::text_of(const std::string& kind, bool with_worst) const {
   const std::vector<Proof> here = of_kinds(here_, {kind}), shipped = of_kinds(shipped_, {kind});
-  if (!here.empty()) return off_in(here, "on this machine");
-  return shipped.empty() ? "not checked yet" : off_in(shipped, on_device(shipped));
+  if (!here.empty()) return off_in(here, "on this machine", with_worst);
+  return shipped.empty() ? "not checked yet" : off_in(shipped, on_device(shipped), with_worst);
 }
+
+std::string ProvedPredictions::off_text(const std::string& kind) const { return text_of(kind, true); }
+std::string ProvedPredictions::brief_text(const std::string& kind) const { return text_of(kind, false); }
 
 std::string ProvedPredictions::checked_text(const std::set<std::string>& kinds) const {
   const std::vector<Proof> here = of_kinds(here_, kinds), such = here.empty() ? of_kinds(shipped_, kinds) : here;
@@ -113,10 +116,6 @@ std::string ProvedPredictions::checked_text(const std::set<std::string>& kinds) 
 std::string known_text(const Interval& step_us) {
   const double share = step_us.half_width / step_us.value;
   return share > 0 ? "The median step is known to ± " + percent(share, share < 0.01 ? 1 : 0) + " (95 % interval). " : "";
-}
-
-std::string ProvedPredictions::note(const Interval& step_us, const std::set<std::string>& kinds) const {
-  return known_text(step_us) + with_capital(checked_text(kinds)) + ".";
 }
 
 ProvedPredictions proved_predictions(CheckedPrograms of) { return {kept_proofs(proofs_file()), shipped_proofs(), of}; }

@@ -40,13 +40,14 @@ class ProvedPredictions {
   std::vector<ProvedKind> by_kind() const;  // the most proofs first
   // "typically 6.0 %, at most 11.0 % off in 14 checks on this machine", "not checked yet". `kind`: as of kind_of_edits().
   std::string off_text(const std::string& kind) const;
+  std::string brief_text(const std::string& kind) const;  // without the worst one: "typically 6.0 % off in 14 checks on this machine"
   std::string checked_text(const std::string& kind) const { return kind + ": " + off_text(kind); }
   // Several kinds as one: "such predictions of a recorded program were typically 2.1 %, at most 9.0 % off in 17 checks on this machine".
   std::string checked_text(const std::set<std::string>& kinds) const;
-  // Both doubts about a prediction: "The median step is known to ± 8 % (95 % interval). Such predictions were typically 2.1 % …."
-  std::string note(const Interval& step_us, const std::set<std::string>& kinds) const;
 
  private:
+  std::string text_of(const std::string& kind, bool with_worst) const;
+
   std::vector<Proof> here_, shipped_;
   CheckedPrograms of_;
 };

@@ -60,6 +60,7 @@ std::vector<EvidenceBars::Part> split_of(const Insight& insight, const RunFacts&
   for (const Meaning meaning : prof::kPartOrder)
     if (meaning != Meaning::Idle) add({meaning}, facts.part(meaning) - (meaning == Meaning::Communication ? facts.rank_wait_us : 0));
   add({Meaning::Communication, prof::PartKind::RankWait}, facts.rank_wait_us);
+  add({Meaning::Sync, prof::PartKind::InnerWait}, facts.inner_wait_us);
   add({Meaning::Idle, prof::PartKind::HostData}, facts.data_wait_us);
   add({Meaning::Idle}, facts.part(Meaning::Idle) - facts.data_wait_us);
   return parts;
@@ -107,14 +108,13 @@ void EvidenceBars::setContent(const RunFacts& facts, const std::vector<Part>& sp
     const bool idle_only = now.parts.size() == 1 && now.parts[0].id.meaning == Meaning::Idle;
     if (!idle_only) rows_.push_back(std::move(now));
     const auto against_now = [&](RowKind kind, double us) {
-      if (us > 0) rows_.push_back({kind, timeText(us), us, {}, change_in_time(facts.step_us, us)});
+      if (us > 0) rows_.push_back({kind, timeText(us), us, {}, kind == RowKind::Measured ? change_in_time(facts.step_us, us) : QString()});  // the headline has the predicted one
     };
     const bool saves = insight.saves_us.known() && insight.saves_us.value > 0 && insight.saves_us.value < facts.step_us;
     against_now(RowKind::Predicted, insight.predicted_us > 0 || !saves ? insight.predicted_us : facts.step_us - insight.saves_us.value);
     if (tried) against_now(RowKind::Measured, tried->measured_us);
   }
-  const auto shows = [&insight](const QString& figure) { return insight.why.find(figure.toStdString()) != std::string::npos; };
-  figures_in_text_ = !rows_.empty() && shows(timeText(meant_us_)) && shows(shareText());
+  share_in_text_ = !rows_.empty() && insight.why.find(shareText().toStdString()) != std::string::npos;
   QStringList words;
   for (const Row& row : rows_) words << (nameOf(row.kind) + " " + row.value + " " + row.change).trimmed();
   setAccessibleName((whole_trace_ ? tr("The time: %1") : tr("A step: %1")).arg(words.join(", ")) + (steps_.isEmpty() ? QString() : " · " + steps_));
@@ -137,8 +137,8 @@ QString EvidenceBars::timeText(double us) const { return text(time_text(us, step
 QString EvidenceBars::nameOfPart() const {
   if (look_at_.kind != prof::PartKind::OfMeaning) return QString::fromUtf8(prof::part_name(look_at_));
   if (of_itself_) return rule_;
-  if (whole_trace_ && look_at_.meaning == Meaning::Idle) return tr("idle, host outside CUDA");
-  return whole_trace_ && look_at_.meaning == Meaning::Sync ? tr("sync while no kernel runs") : ws::app::meaning_name(look_at_.meaning);
+  if (whole_trace_ && look_at_.meaning == Meaning::Idle) return tr("%1, %2").arg(ws::app::meaning_name(Meaning::Idle), QString::fromUtf8(prof::path_cause_name({prof::PathCause::HostBetweenCalls})));
+  return whole_trace_ && look_at_.meaning == Meaning::Sync ? tr("%1 while no kernel runs").arg(ws::app::meaning_name(Meaning::Sync)) : ws::app::meaning_name(look_at_.meaning);
 }
 
 // True if the insight is about a share of this part: then it has as large a share of each of its parts.
@@ -217,9 +217,8 @@ QString EvidenceBars::caption() const {
   if (rows_.empty() || rows_[0].parts.empty() || !(meant_us_ > 0)) return {};
   QString of = whole_trace_ ? tr("the time") : steps_.isEmpty() ? tr("the step") : tr("the median");
   if (!steps_.isEmpty()) of += tr(" of %1").arg(steps_);
-  if (host_waits_) return tr("the GPU waits meanwhile for %1: “%2” of %3").arg(timeText(meant_us_), nameOfPart(), of);
-  if (figures_in_text_) return tr("%1, in %2").arg(nameOfPart(), of);
-  return tr("%1: %2, %3 of %4").arg(nameOfPart(), timeText(meant_us_), shareText(), of);
+  if (share_in_text_ || host_waits_) return tr("%1, in %2").arg(nameOfPart(), of);  // the host also waits while the GPU works
+  return tr("%1: %2 of %3").arg(nameOfPart(), shareText(), of);
 }
 
 InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, const AdviceLines& lines, QWidget* parent)
@@ -263,20 +262,20 @@ QGridLayout* InsightCard::buildLines(const AdviceLines& lines) {
   auto* grid = new QGridLayout;
   grid->setHorizontalSpacing(12), grid->setVerticalSpacing(4);
   grid->setColumnMinimumWidth(0, kLineNameWidth), grid->setColumnStretch(1, 1);
-  const auto add = [&](const QString& name, const QString& words, bool quiet) {
+  const auto add = [&](const QString& name, const QString& words, const std::string& tip, bool quiet) {
     if (words.isEmpty()) return;
     QLabel* title = text_label(name, ui_font(12), this);
     title->setForegroundRole(QPalette::PlaceholderText);
     QLabel* line = text_label(words, ui_font(12.5), this);
-    line->setToolTip(with_units(QString::fromStdString(lines.more)));
+    line->setToolTip(with_units(QString::fromStdString(tip)));
     if (quiet) line->setForegroundRole(QPalette::PlaceholderText);
     grid->addWidget(title, grid->rowCount(), 0, Qt::AlignTop), grid->addWidget(line, grid->rowCount() - 1, 1);
   };
   QStringList change{changeText(), with_code(with_units(QString::fromStdString(lines.how)))};
   change.removeAll(QString());
-  add(tr("why"), with_breaks(with_units(QString::fromStdString(lines.why))), false);
-  add(tr("do"), change.join(QStringLiteral("<br>")), false);
-  add(tr("how sure"), with_units(QString::fromStdString(lines.sure)), true);
+  add(tr("why"), with_breaks(with_units(QString::fromStdString(lines.why))), lines.more, false);
+  add(tr("do"), change.join(QStringLiteral("<br>")), lines.more, false);
+  add(tr("how sure"), with_units(QString::fromStdString(lines.sure)), lines.checked, true);
   return grid;
 }
 

@@ -60,7 +60,7 @@ class EvidenceBars : public QWidget {
   std::vector<Row> rows_;
   double step_us_ = 0, meant_us_ = 0;  // meant: the part that the insight is about
   bool host_waits_ = false;            // also while the GPU works
-  bool figures_in_text_ = false;       // of that part: the card says them
+  bool share_in_text_ = false;         // of that part: the card says it
   prof::PartId look_at_{prof::Meaning::Other};
   QString rule_;   // "waits for data"
   QString steps_;  // "steps 21–58"; empty: the time is not cut to steps

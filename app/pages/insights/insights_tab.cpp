@@ -117,7 +117,7 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   const ProvedPredictions proved = proved_predictions(run_ && run_->hasChoices() ? CheckedPrograms::Trainings : CheckedPrograms::Programs);
   for (const Insight& insight : found) {
     lines.push_back(advice_lines(insight, proved));
-    now.push_back(insight.headline + lines.back().why + lines.back().how + lines.back().more + lines.back().sure);
+    now.push_back(insight.headline + lines.back().why + lines.back().how + lines.back().more + lines.back().sure + lines.back().checked);
   }
   empty_->setVisible(found.empty());
   column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);

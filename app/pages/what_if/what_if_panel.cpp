@@ -412,7 +412,7 @@ void WhatIfPanel::ask(Run* run, const QString& edit) {
 // An advice takes the place of another one. Edits of the person stay.
 void WhatIfPanel::addRemedy(int row) {
   const Insight& chosen = remedies_[static_cast<size_t>(row)];
-  if (chosen.edits.empty()) return emit said(tr("No edit of the replay does this. The page Advice says how to try it."), false);
+  if (chosen.edits.empty()) return emit said(tr("No edit of the replay does this. The page Suggestions says how to try it."), false);
   if (adviceWithTheEdits()) touched_ = use(texts_of(chosen.edits)) || touched_;
   else addEdit(text(chosen.edits));
 }
@@ -439,16 +439,25 @@ void WhatIfPanel::fill() {
   }
   const prof::WhatIf& r = *result_;
   const QString steps = r.whole_trace ? tr("the whole trace") : tr("median step of %1").arg(text(prof::which_steps(r.which)));
-  QStringList notes;
-  QString tip;
-  if (const Insight* advice = adviceWithTheEdits())
-    if (const QString relation = text(relation_text(*advice)); !relation.isEmpty()) notes << relation;
-  if (!edits_.isEmpty()) notes << text(proved_predictions(run_->hasChoices() ? CheckedPrograms::Trainings : CheckedPrograms::Programs).note(r.measured_us, {kind_of_edits(joined(edits_))}));
+  QStringList notes, tips;
+  if (!edits_.isEmpty()) sayHowSure(notes, tips);
   for (const std::string& warning : r.warnings) notes << text(warning);
-  if (r.unexplained_us > 0) tip = tr("For %1 of a step, the records do not show what the GPU waits for. A prediction keeps this time.").arg(step_time_text(r.unexplained_us));
+  if (r.unexplained_us > 0) tips << tr("For %1 of a step, the records do not show what the GPU waits for. A prediction keeps this time.").arg(step_time_text(r.unexplained_us));
   const QString todo = edits_.isEmpty() ? tr(" Add an edit, or double-click a row.") : QString();
-  body_->showResult(with_units(text(prof::step_text(r, false)) + todo), notes.join('\n'), tip);
+  body_->showResult(with_units(text(prof::saving_text(r)) + todo), with_units(notes.join('\n')), with_units(tips.join('\n')));
   step_pane_->setTitle(tr("The step"), steps, steps);
+}
+
+// The same order as on a card of Suggestions: why, then how sure. What else is known stands in the tip.
+void WhatIfPanel::sayHowSure(QStringList& notes, QStringList& tips) const {
+  const ProvedPredictions proved = proved_predictions(run_->hasChoices() ? CheckedPrograms::Trainings : CheckedPrograms::Programs);
+  const std::string kind = kind_of_edits(joined(edits_));
+  if (const Insight* advice = adviceWithTheEdits()) {
+    notes << text(advice->why);
+    if (const QString more = text(advice_lines(*advice, proved).more); !more.isEmpty()) tips << more;
+  }
+  notes << tr("How sure: %1").arg(text(sure_text(result_->saves_us, result_->measured_us.value, kind, proved)));
+  tips << text(known_text(result_->measured_us) + ws::with_capital(proved.checked_text(std::set{kind})) + ".");
 }
 
 void WhatIfPanel::fillEdits() {

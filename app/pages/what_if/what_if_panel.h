@@ -65,6 +65,7 @@ class WhatIfPanel : public QWidget {
   void build();
   void refresh();
   void takeAdvice();
+  void sayHowSure(QStringList& notes, QStringList& tips) const;
   const Insight* adviceWithTheEdits() const;  // nullptr: no advice has these edits
   bool use(const QStringList& edits);
   void addRemedy(int row);

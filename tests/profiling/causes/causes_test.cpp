@@ -382,12 +382,17 @@ TEST(Predict, TheResultIsOneSentence) {
   WhatIf result;
   result.measured_us = {307.2, 25.6};
   EXPECT_EQ(step_text(result), "A step takes 307.2 ± 25.6 µs.");
-  result.edits.resize(1), result.predicted_us = {60.4, 5.6};
-  EXPECT_EQ(step_text(result), "A step would take 60.4 ± 5.6 µs instead of 307.2 ± 25.6 µs: 5.09× faster.");
-  result.predicted_us = {614.4, 51.2};
-  EXPECT_EQ(step_text(result), "A step would take 614.4 ± 51.2 µs instead of 307.2 ± 25.6 µs: 2.00× slower.");
-  result.predicted_us = result.measured_us;
-  EXPECT_EQ(step_text(result), "A step would take 307.2 ± 25.6 µs instead of 307.2 ± 25.6 µs: no change.");
+  EXPECT_EQ(saving_text(result), "A step takes 307.2 µs.");
+  result.edits.resize(1), result.predicted_us = {60.4, 5.6}, result.saves_us = {246.8, 20};
+  EXPECT_EQ(step_text(result), "A step would take 246.8 ± 20.0 µs less (80 %): 60.4 µs instead of 307.2 ± 25.6 µs.");
+  EXPECT_EQ(saving_text(result), "A step would take 246.8 µs less (80 %).");
+  result.predicted_us = {614.4, 51.2}, result.saves_us = {-307.2, 20};
+  EXPECT_EQ(step_text(result), "A step would take 307.2 ± 20.0 µs more (100 %): 614.4 µs instead of 307.2 ± 25.6 µs.");
+  result.saves_us = {1, 2};
+  EXPECT_EQ(saving_text(result), "A step would take up to 3.0 µs less (1.0 %).");
+  result.predicted_us = result.measured_us, result.saves_us = {0.01, 2};
+  EXPECT_EQ(step_text(result), "A step would take as long: 307.2 ± 25.6 µs.");
+  EXPECT_EQ(saving_text(result), "A step would take as long.");
 }
 
 TEST(Predict, OneGraphLaunchForAStep) {
@@ -502,9 +507,9 @@ TEST(Predict, ASavingHasNoiseOfItsOwn) {
 
 TEST(EditsPhrase, NamesWhatAPersonDoes) {
   for (const auto& [edits, phrase, done] : {std::tuple{"one graph launch", "use one CUDA graph", true},
-                                            {"no sync; no allocator calls; one graph launch", "remove the waits, remove the allocator calls and use one CUDA graph", true},
-                                            {"no sync line train.py:12 in main", "remove the wait at train.py:12", true},
-                                            {"no sync fc1", "remove the waits of fc1", true},
+                                            {"no sync; no allocator calls; one graph launch", "remove all syncs, remove all allocator calls, then use one CUDA graph", true},
+                                            {"no sync line train.py:12 in main", "remove the sync at train.py:12", true},
+                                            {"no sync fc1", "remove the syncs of fc1", true},
                                             {"rank 1 on time", "let rank 1 arrive on time", true},
                                             {"loader ready; copies pinned", "add loader workers and pin the memory of copies", true},
                                             {"copies overlapped fc1", "overlap the copies of fc1", true},
@@ -513,7 +518,7 @@ TEST(EditsPhrase, NamesWhatAPersonDoes) {
                                             {"rank 1 gone", "remove rank 1", false},
                                             {"fuse relu1", "fuse relu1 with the next kernel", false},
                                             {"16 ranks", "use 16 ranks", false},
-                                            {"no sync; infinitely fast GPU", "remove the waits and make the GPU infinitely fast", false}}) {
+                                            {"no sync; infinitely fast GPU", "remove all syncs and make the GPU infinitely fast", false}}) {
     EXPECT_EQ(edits_phrase(edits), phrase);
     EXPECT_EQ(can_be_done(edits), done) << edits;
   }
@@ -816,14 +821,14 @@ TEST(Language, AnEditThatSelectsNothingNamesWhatThereIs) {
     EXPECT_THAT(refusal(edit), HasSubstr("nothing that this edit could change")) << edit;
   EXPECT_EQ(refusal("fc* /2"), "no failure");
   EXPECT_EQ(refusal("module fc1 /2"), "no failure");
-  EXPECT_EQ(refusal("cause launch latency gone"), "no failure");
+  EXPECT_EQ(refusal("cause launch delay gone"), "no failure");
 }
 
 TEST(Language, OnlyTheWaitsOfAnOpCanGo) {
   const RunData run = with(small_network(), [](MadeProgram& p) { p.sync = true; }).run();
   const StepCauses causes = step_causes(run);
   EXPECT_THAT(failure_of([&] { what_if(causes, run.trace, parse_edits("no sync; no sync fc1")); }), HasSubstr("\"no sync fc1\": the steps of this run have nothing that this edit could change"));
-  EXPECT_EQ(failure_of([&] { what_if(causes, run.trace, parse_edits("no sync; no sync cause waiting calls")); }), "no failure") << "a wait that is gone already is still one";
+  EXPECT_EQ(failure_of([&] { what_if(causes, run.trace, parse_edits("no sync; no sync cause sync calls")); }), "no failure") << "a wait that is gone already is still one";
 }
 
 TEST(Language, PatternsMatch) {

@@ -230,12 +230,12 @@ TEST(Savings, AWaitThatCostsNothingHasNoCard) {
   prof::MadeProgram program = prof::small_network();
   for (prof::MadeKernel& kernel : program.kernels) kernel.work *= 10;
   const prof::RunData run = program.run();
-  std::vector<Insight> insights{{.rule = "wait at this line"}, {.rule = "tiny kernels"}, {.rule = "waits"}};
+  std::vector<Insight> insights{{.rule = "sync at this line"}, {.rule = "tiny kernels"}, {.rule = "syncs"}};
   for (Insight& insight : insights) insight.edits = "launch calls /2";
   insights[2].edits = "fc1 /2";
   predict_savings(insights, [&] { return prof::step_causes(run); }, run.trace, RunFacts{});
   ASSERT_EQ(insights.size(), 2u);
-  EXPECT_EQ(insights[0].rule, "waits") << "the larger saving";
+  EXPECT_EQ(insights[0].rule, "syncs") << "the larger saving";
   EXPECT_GT(insights[0].saves_us.value, 0);
   EXPECT_EQ(insights[1].rule, "tiny kernels");
 }

@@ -60,7 +60,7 @@ TEST_F(Recorded, AStepThatWaitsForDataReportsWhoIsSlow) {
   }
   const Insight found = first();
   EXPECT_EQ(found.rule, "waits for data");
-  EXPECT_THAT(found.headline, HasSubstr("5.00 ms, 50 % of the median step"));
+  EXPECT_THAT(found.headline, HasSubstr("5.00 ms of the median step"));
   EXPECT_THAT(found.why, HasSubstr("data.py:7 in __getitem__"));
   ASSERT_TRUE(found.place);
   EXPECT_EQ(found.place->span.op, wait);
@@ -89,8 +89,8 @@ TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
   for (int step = 0; step < 20; ++step) range(start(step), 3 * kMillisecond, item);
   range(start(3) + 5 * kMillisecond, kMillisecond, other);
   const Insight found = first();
-  EXPECT_EQ(found.rule, "wait at this line");
-  EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
+  EXPECT_EQ(found.rule, "sync at this line");
+  EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): its syncs take 3.00 ms of the median step");
 }
 
 // The host runs ahead and waits now and then, and the GPU has work all the time.
@@ -102,7 +102,7 @@ TEST_F(Recorded, AWaitBesideABusyGpuIsNotReported) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found.headline;
-  EXPECT_FALSE(said.contains("wait at this line"));
+  EXPECT_FALSE(said.contains("sync at this line"));
   EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 98 % of the median step");
 }
 
@@ -118,7 +118,7 @@ TEST_F(Recorded, ALineThatWaitsIsNotHot) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] += insight.headline;
-  EXPECT_EQ(said["wait at this line"], "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
+  EXPECT_EQ(said["sync at this line"], "train.py:52 in main calls .item(): its syncs take 3.00 ms of the median step");
   EXPECT_EQ(said["hot line"], "train.py:60 in main takes 20 % of the median step") << "without its wait";
 }
 
@@ -132,7 +132,7 @@ TEST_F(Recorded, ItemOfATensorOnTheCpuIsNoWait) {
     call(start(step) + 4 * kMillisecond + 10'000, 900'000, "cudaMemcpyAsync", SpanKind::Copy, reads);
     call(start(step) + 4 * kMillisecond + 912'000, 50'000, "cudaStreamSynchronize", SpanKind::Sync, reads);
   }
-  EXPECT_EQ(first().headline, "train.py:52 in main calls .item(): it waits 1.00 ms, 10 % of the median step");
+  EXPECT_EQ(first().headline, "train.py:52 in main calls .item(): its syncs take 1.00 ms of the median step");
 }
 
 TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
@@ -144,7 +144,7 @@ TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
     call(start(step) + 3 * kMillisecond + 1000, 2 * kMillisecond, "cudaStreamSynchronize", SpanKind::Sync, reads);
     call(start(step) + 6 * kMillisecond, kMillisecond, "cudaStreamWaitEvent", SpanKind::Api, reads);  // the host does not wait
   }
-  EXPECT_EQ(first().headline, "train.py:60 in main reads a value from the GPU: it waits 3.00 ms, 30 % of the median step");
+  EXPECT_EQ(first().headline, "train.py:60 in main reads a value from the GPU: its syncs take 3.00 ms of the median step");
 }
 
 // The wait that ends an epoch brings no batch. The card says what the split of a step says.
@@ -161,7 +161,7 @@ TEST_F(Recorded, AWaitForDataIsAsLongAsInTheSplit) {
   ASSERT_NE(data, parts.end());
   const double us = static_cast<double>(data->ns) * 1e-3 / static_cast<double>(split.parts.steps);
   EXPECT_NEAR(us, 3250, 50);
-  EXPECT_EQ(first().headline, "the step waits for data: " + time_text(us) + ", 32 % of the median step");
+  EXPECT_EQ(first().headline, "the step waits for data: " + time_text(us) + " of the median step");
   EXPECT_NEAR(first().share, 0.32, 0.01);
   EXPECT_EQ(first().part, prof::PartKind::HostData);
 }
@@ -182,7 +182,7 @@ TEST_F(Recorded, AWaitForDataIsOfTheMedianStep) {
   const StepSample split = StepsOfRun::of(trace).sample();
   EXPECT_NEAR(split.median_step_us(), 10'000, 10);
   EXPECT_GT(split.mean_step_us(), 11'000);
-  EXPECT_EQ(first().headline, "the step waits for data: 4.00 ms, 40 % of the median step");
+  EXPECT_EQ(first().headline, "the step waits for data: 4.00 ms of the median step");
 }
 
 // The median step does not wait where only each fourth step does.
@@ -198,7 +198,7 @@ TEST_F(Recorded, FewStepsThatWaitAreSeenInTheMeanStep) {
     add("stream 7", TrackKind::Stream, SpanKind::Kernel, at + waits, 10 * kMillisecond, "gemm", kNoOp);
     at += waits + 10 * kMillisecond;
   }
-  EXPECT_EQ(first().headline, "the step waits for data: 2.50 ms, 20 % of the mean step");
+  EXPECT_EQ(first().headline, "the step waits for data: 2.50 ms of the mean step");
 }
 
 // Without steps, as where a model is only evaluated, there is no split.
@@ -210,7 +210,7 @@ TEST_F(Recorded, WithoutStepsAWaitBelongsToABatch) {
     range(start(batch), 3 * kMillisecond, wait);
     add("stream 7", TrackKind::Stream, SpanKind::Kernel, start(batch) + 6 * kMillisecond, 4 * kMillisecond, "gemm", kNoOp);
   }
-  EXPECT_EQ(first().headline, "the step waits for data: 3.00 ms a batch, 30 % of the time");
+  EXPECT_EQ(first().headline, "the step waits for data: 3.00 ms a batch");
 }
 
 // record --trace-window: calls and kernels are known in the windows only, here in every fifth step; ranges always.
@@ -232,10 +232,10 @@ TEST_F(Recorded, SharesAreOfTheTracedTime) {
   }
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
-  EXPECT_EQ(said["wait at this line"], "train.py:52 in main calls .item(): it waits 3.00 ms, 30 % of the median step");
-  EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms, 10 % of the median step");
+  EXPECT_EQ(said["sync at this line"], "train.py:52 in main calls .item(): its syncs take 3.00 ms of the median step");
+  EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms of the median step");
   EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 40 % of the median step");
-  EXPECT_EQ(said["idle GPU"], "beside its waits for data, the GPU does nothing for 50 % of the median step: 5.00 ms of 10.00 ms");
+  EXPECT_EQ(said["idle GPU"], "beside its waits for data, the GPU is idle for 50 % of the median step");
   EXPECT_EQ(said["slowest gap"], "") << "nobody knows what was between two windows";
 }
 
@@ -254,7 +254,7 @@ TEST_F(Recorded, AWaitThatNoWindowSawIsNamed) {
     if (step % 5 == 4) range(start(step) + 4 * kMillisecond, 4 * kMillisecond, item);
   }
   EXPECT_EQ(first().headline,
-            "train.py:70 in evaluate calls .item(): it waits 4.00 ms each time, 10 % of the time between trace windows");
+            "train.py:70 in evaluate calls .item(): its syncs take 4.00 ms each time, between trace windows");
 }
 
 // On an H100 the first step of a small program took as long as a hundred others.
@@ -268,10 +268,10 @@ TEST_F(Recorded, WarmUpIsNotJudged) {
     range(start(step), 3 * kMillisecond, item);
     add("stream 7", TrackKind::Stream, SpanKind::Kernel, start(step) + 6 * kMillisecond, 4 * kMillisecond, "gemm", kNoOp);
   }
-  EXPECT_THAT(first().headline, HasSubstr("it waits 3.00 ms, 30 % of the median step"));
+  EXPECT_THAT(first().headline, HasSubstr("its syncs take 3.00 ms of the median step"));
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
-  EXPECT_EQ(said["idle GPU"], "the GPU does nothing for 60 % of the median step: 6.00 ms of 10.00 ms");
+  EXPECT_EQ(said["idle GPU"], "the GPU is idle for 60 % of the median step");
   EXPECT_EQ(said["slowest gap"], "") << "the start of the program is no gap";
 }
 
@@ -303,7 +303,7 @@ TEST_F(Recorded, ALineThatKeepsMemoryIsNamedFirst) {
   }
   const Insight found = first();
   EXPECT_EQ(found.rule, "memory grows");
-  EXPECT_THAT(found.headline, HasSubstr("train.py:31 in main keeps 4.00 MiB more each step: 76.00 MiB so far"));
+  EXPECT_THAT(found.headline, HasSubstr("train.py:31 in main keeps 4.00 MiB more each step"));
 }
 
 TEST_F(Recorded, WarmUpIsNoLeak) {
@@ -333,9 +333,9 @@ TEST_F(Recorded, CopiesAndKernelsThatPytorchCanAvoidAreNamed) {
   std::map<std::string, std::string> said;
   for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found.headline + " " + found.why + " " + saving_text(found, 0);
   EXPECT_THAT(said["pageable copies"],
-              HasSubstr("train.py:20 in main copies 4.00 MiB from pageable memory: 2.00 ms, 20 %"));
+              HasSubstr("train.py:20 in main copies from pageable memory: 2.00 ms of the median step"));
   EXPECT_THAT(said["pageable copies"], HasSubstr("up to 2.00 ms less"));
-  EXPECT_THAT(said["many kernels of the optimizer"], HasSubstr("launches 40 kernels per step: 0.80 ms"));
+  EXPECT_THAT(said["many kernels of the optimizer"], HasSubstr("launches 40 kernels per step"));
   EXPECT_THAT(said["fp32 products"], HasSubstr("50 % of the median step"));
 }
 
@@ -362,11 +362,11 @@ TEST_F(Recorded, ZeroedGradientsTransposedImagesAndPointwiseChainsHaveTheirGain)
   }
   std::map<std::string, Insight> said;
   for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found;
-  EXPECT_THAT(said["zeroed gradients"].headline, HasSubstr("at train.py:30 in step, and the backward pass adds to them: 0.70 ms per step, 7 %"));
+  EXPECT_THAT(said["zeroed gradients"].headline, HasSubstr("at train.py:30 in step, and the backward pass adds to them: 0.70 ms of the median step"));
   EXPECT_NEAR(said["zeroed gradients"].at_most_us, 700, 0.05);
-  EXPECT_THAT(said["channels last"].headline, HasSubstr("1.00 ms per step, 10 % of the median step"));
+  EXPECT_THAT(said["channels last"].headline, HasSubstr("1.00 ms of the median step"));
   EXPECT_THAT(said["channels last"].why, HasSubstr("Most of it is net.py:8 in forward"));
-  EXPECT_THAT(said["pointwise chains"].headline, HasSubstr("4 pointwise kernels per step run in chains: as one kernel for each chain, they would take 0.93 ms less"));
+  EXPECT_THAT(said["pointwise chains"].headline, HasSubstr("4 pointwise kernels per step run in chains"));
   EXPECT_THAT(said["pointwise chains"].why, HasSubstr("net.py:12 in forward"));
   ASSERT_TRUE(said["pointwise chains"].place);
   EXPECT_EQ(said["pointwise chains"].place->span.op, act);

@@ -20,8 +20,9 @@ TEST(RankInsights, TheLateRankIsNamedWithItsCostAndItsLatestStep) {
   const std::vector<Insight> found = rank_insights(report);
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0].rule, "late rank");
-  EXPECT_EQ(found[0].headline, straggler_text(report));
-  EXPECT_TRUE(found[0].headline.ends_with("it comes about 2.0 ms late in every 5th step")) << found[0].headline;
+  EXPECT_EQ(found[0].headline, straggler_reason(report));
+  EXPECT_TRUE(found[0].headline.starts_with("rank 2 makes all ranks lose ") && found[0].headline.ends_with(" per step")) << found[0].headline;
+  EXPECT_NE(found[0].more.find("it comes about 2.0 ms late in every 5th step"), std::string::npos) << found[0].more;
   EXPECT_NEAR(found[0].cost_ns, report.straggler.cost_us * 1e3 * 60, 60e3);
   const auto step = latest_step(report);
   ASSERT_TRUE(step);
@@ -34,7 +35,9 @@ TEST(RankInsights, ARankThatComputesLongMustComputeFaster) {
   report.straggler.computes = 2.1, report.straggler.of_median = true, report.median_step_us = 12'000;
   std::ranges::find(report.ranks, 2, &prof::RankRow::rank)->computes = 10'080;
   EXPECT_EQ(rank_insights(report)[0].how,
-            "To arrive on time, rank 2 must compute faster than its 10.08 ms now: compare the shapes of its batches, its kernels and its clock with another rank. The page Ranks shows each step.");
+            "To arrive on time, rank 2 must compute faster: compare the shapes of its batches, its kernels and its clock with another rank. The page Ranks shows each step.");
+  EXPECT_TRUE(rank_insights(report)[0].headline.ends_with("waits for rank 2, which computes 2.1× as long")) << rank_insights(report)[0].headline;
+  EXPECT_TRUE(rank_insights(report)[0].more.ends_with("Now rank 2 computes for 10.08 ms of a step.")) << rank_insights(report)[0].more;
   EXPECT_EQ(rank_insights(report)[0].edits, "rank 2 on time");
 }
 

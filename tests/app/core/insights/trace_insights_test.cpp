@@ -66,12 +66,12 @@ TEST(TraceInsights, EachFaultIsFoundWithTheSpanThatShowsIt) {
   EXPECT_EQ(program.trace.name(span_of("slowest gap").name), "after the file");
   EXPECT_EQ(program.trace.name(span_of("idle GPU").name), "after the file");
   EXPECT_EQ(program.trace.name(span_of("tiny kernels").name), "tiny");
-  EXPECT_EQ(span_of("waits").span_kind(), SpanKind::Sync);
+  EXPECT_EQ(span_of("syncs").span_kind(), SpanKind::Sync);
   EXPECT_EQ(span_of("unoverlapped copies").duration, 900u * kUs);
   EXPECT_EQ(span_of("allocator traffic").duration, 700u * kUs);
   for (size_t i = 1; i < all.size(); ++i) EXPECT_GE(all[i - 1].cost_ns, all[i].cost_ns);
-  EXPECT_THAT(insight_of(all, "waits")->headline, testing::HasSubstr("400"));
-  EXPECT_THAT(insight_of(all, "tiny kernels")->headline, testing::HasSubstr("of 401 kernels"));
+  EXPECT_THAT(insight_of(all, "syncs")->more, testing::HasSubstr("400 syncs"));
+  EXPECT_THAT(insight_of(all, "tiny kernels")->headline, testing::StartsWith("401 kernels run"));
 }
 
 // One graph: not before the waits are gone, which cannot be captured, and not where the loader sets the pace.
@@ -85,7 +85,7 @@ TEST(TraceInsights, OneGraphIsPredictedOnlyWhereItCanBe) {
   EXPECT_EQ(edits_for("pytorch-slow-loader.wsrun"), "");
 }
 
-// Many tiny kernels make the launch gaps in which the GPU does nothing: the card has the words and the place of both.
+// Many tiny kernels make the launch gaps in which the GPU is idle: the card has the words and the place of both.
 TEST(TraceInsights, FindingsAboutOnePartOfTheSplitAreOneCard) {
   const RunInsights all = run_insights(prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-cnn.wsrun"}));
   EXPECT_EQ(std::ranges::count(all.found, Meaning::Launch, &Insight::look_at), 1);
@@ -94,24 +94,24 @@ TEST(TraceInsights, FindingsAboutOnePartOfTheSplitAreOneCard) {
   ASSERT_EQ(tiny->same_part.size(), 1u);
   EXPECT_EQ(tiny->same_part[0].rule, "idle GPU");
   EXPECT_TRUE(tiny->same_part[0].place && tiny->same_part[0].shows_gap);
-  EXPECT_THAT(tiny->more, testing::StartsWith("The GPU does nothing for 90 % of the median step"));
+  EXPECT_THAT(tiny->more, testing::HasSubstr("The GPU is idle for 90 % of the median step."));
 }
 
-// No graph can be captured while the host waits: the wait is no small advice of its own, but a part of the graph's.
-TEST(TraceInsights, AWaitThatLargerAdviceRemovesBelongsToIt) {
+// No graph can hold a sync: the sync is no small advice of its own, but a part of the graph's, which names its call.
+TEST(TraceInsights, ASyncThatLargerAdviceRemovesBelongsToIt) {
   const RunInsights all = run_insights(prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-cnn.wsrun"}));
-  EXPECT_EQ(insight_of(all.found, "wait at this line"), nullptr);
+  EXPECT_EQ(insight_of(all.found, "sync at this line"), nullptr);
   const Insight* tiny = insight_of(all.found, "tiny kernels");
   ASSERT_TRUE(tiny);
   ASSERT_EQ(tiny->includes.size(), 1u);
-  EXPECT_TRUE(tiny->includes[0].rule == "wait at this line" && tiny->includes[0].changes_little && tiny->includes[0].place);
+  EXPECT_TRUE(tiny->includes[0].rule == "sync at this line" && tiny->includes[0].changes_little && tiny->includes[0].place);
   EXPECT_THAT(tiny->more, testing::HasSubstr("Part of it: cnn.py:42 in "));
-  EXPECT_THAT(tiny->how, testing::StartsWith("Remove the wait at cnn.py:42. `model` → `torch.compile(model, mode="));
+  EXPECT_THAT(tiny->how, testing::StartsWith("Remove the sync at cnn.py:42: `.item()` in each step → in every hundredth step. Until then, keep the value on the GPU. `model` → `torch.compile(model, mode="));
   EXPECT_THAT(to_json(all.found, Trace{}), testing::HasSubstr("\"includes\""));
-  // Another advice of the ranks does not remove this wait.
+  // Another advice of the ranks does not remove this sync.
   const RunInsights ranks = run_insights(prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/pytorch-gpt-2-ranks.wsrun"}));
-  ASSERT_TRUE(insight_of(ranks.found, "wait at this line"));
-  EXPECT_TRUE(insight_of(ranks.found, "wait at this line")->changes_little);
+  ASSERT_TRUE(insight_of(ranks.found, "sync at this line"));
+  EXPECT_TRUE(insight_of(ranks.found, "sync at this line")->changes_little);
 }
 
 TEST(TraceInsights, ABusyGpuIsLeftAlone) {
@@ -127,7 +127,7 @@ TEST(TraceInsights, ABusyGpuIsLeftAlone) {
   EXPECT_TRUE(trace_insights(look_of(Trace{})).empty());
 }
 
-// An evaluation of 100 ms, in which the GPU does nothing, lies between steps of 1 ms.
+// An evaluation of 100 ms, in which the GPU is idle, lies between steps of 1 ms.
 TEST(TraceInsights, APauseBetweenStepsIsInNoShare) {
   Trace trace;
   const TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0"), steps = trace.track(TrackKind::Steps, "step", "CPU");

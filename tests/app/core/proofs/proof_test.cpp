@@ -165,6 +165,9 @@ TEST(ProvedPredictions, AreQuotedByTheKindOfEdit) {
   EXPECT_EQ(proved.checked_text("NAME /N; no sync"), "NAME /N; no sync: 50.0 % off in 1 check on this machine");
   EXPECT_EQ(proved.checked_text("one graph launch"), "one graph launch: 3.0 % off in 1 check on an NVIDIA H200");
   EXPECT_EQ(proved.checked_text("NAME /N"), "NAME /N: not checked yet");
+  EXPECT_EQ(sure_text({12.34, 3}, 123, "no sync", proved), "± 3.0 µs · typically 4.0 % off in 3 checks on this machine");
+  EXPECT_EQ(sure_text({0.61, 160}, 12'000, "NAME /N", proved), "± 0.16 ms · not checked yet") << "the unit of the step";
+  EXPECT_EQ(sure_text({12.34, 0}, 123, "one graph launch", proved), "± unknown · 3.0 % off in 1 check on an NVIDIA H200");
   const ProvedPredictions none_here({}, shipped);
   EXPECT_EQ(none_here.where(), "on an NVIDIA H200, none on this machine");
   EXPECT_EQ(none_here.proofs().size(), 2u);
@@ -220,7 +223,7 @@ TEST(PredictedSavings, AreMadeFromTheEditsOfTheAdvice) {
   program.sync = true, program.wake_up = 9000;
   const prof::RunData run = program.run();
   std::vector<Insight> found = run_insights(run).found;
-  const auto waits = std::ranges::find(found, "waits", &Insight::rule);
+  const auto waits = std::ranges::find(found, "syncs", &Insight::rule);
   ASSERT_NE(waits, found.end());
   EXPECT_EQ(waits->edits, "no sync");
   EXPECT_NEAR(waits->saves_us.value, program.step_us() - prof::small_network().step_us(), 0.02 * program.step_us());

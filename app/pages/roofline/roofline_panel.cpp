@@ -219,7 +219,7 @@ QRectF RooflineView::lineOf(double flops) const {
 // At the right, if there is space: above the line, or below it.
 std::optional<QRectF> RooflineView::placeAt(double line, double width, const std::vector<QRectF>& taken) const {
   constexpr double kHigh = 16, kOnward = 24, kApart = 16;
-  const QRectF space = area().adjusted(0, -kChartTop / 2.0, -4, 0);
+  const QRectF space = area().adjusted(0, -kChartTop, -4, 0);
   for (double right = space.right(); right - width > space.left(); right -= kOnward)
     for (const double top : {line - kHigh - 1, line + 1}) {
       const QRectF words(right - width, top, width, kHigh);
@@ -465,8 +465,8 @@ QString RooflinePanel::finding(const std::vector<prof::RooflinePoint>& points) {
 
 // Which line limits the points.
 QString RooflinePanel::notes(const Roof& roof) {
-  const QString l2 = roof.l2_bytes_per_s > roof.ceilings.bytes_per_s ? tr(", and data in the L2 cache") : QString();
-  return tr("Solid: the roof of the ops, %1. Dashed: other number formats%2.").arg(roof.whose, l2);
+  const QString l2 = roof.l2_bytes_per_s > roof.ceilings.bytes_per_s ? tr(", L2 cache") : QString();
+  return tr("Solid: the roof, %1. Dashed: other formats%2.").arg(roof.whose, l2);
 }
 
 void RooflinePanel::refresh() {

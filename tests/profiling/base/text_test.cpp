@@ -64,6 +64,22 @@ TEST(Text, TimesAndShares) {
   EXPECT_EQ(percent(0.976, 0), "98 %");
 }
 
+TEST(Text, NamesAreJoinedWithCommasAndAWordBeforeTheLast) {
+  const auto joined = [](const std::vector<std::string>& names) { return joined_names(names); };
+  EXPECT_EQ(joined({}), "");
+  EXPECT_EQ(joined({"loss"}), "loss");
+  EXPECT_EQ(joined({"forward", "loss"}), "forward and loss");
+  EXPECT_EQ(joined({"forward", "loss", "backward"}), "forward, loss and backward");
+  EXPECT_EQ(joined_names(std::vector<std::string>{"remove all syncs", "use one CUDA graph"}, ", then "), "remove all syncs, then use one CUDA graph");
+}
+
+TEST(Text, ACapitalIsPutOnPlainWordsOnly) {
+  EXPECT_EQ(with_capital("syncs take"), "Syncs take");
+  EXPECT_EQ(with_capital("train.py:3 calls"), "train.py:3 calls");
+  EXPECT_EQ(with_capital("dX is"), "dX is");
+  EXPECT_EQ(with_capital(""), "");
+}
+
 TEST(ColumnLetters, GoOnAfterZ) {
   EXPECT_EQ(column_letters(0), "A");
   EXPECT_EQ(column_letters(23), "Z");

@@ -18,7 +18,7 @@ namespace ws::app {
 namespace {
 
 constexpr double kLeft = 116, kRight = 14, kLegend = 20, kAxis = kLegend + 22, kTitle = 22, kLeastRow = 13, kMostRow = 120, kBarSpace = 6, kSpace = 10;
-constexpr double kFrame = 1.5, kSideFrom = 5, kThinnest = 1.5;  // px; a narrower bar has no sides, so that its colour is seen
+constexpr double kFrame = 1.5, kSideFrom = 24, kThinnest = 1.5;  // px; a narrower bar has no sides, so that its colour is seen
 constexpr double kShortName = 34, kCutName = 62;  // px; a bar that is narrower has no name, or none that is cut
 constexpr int kFewestLetters = 6;
 
@@ -46,7 +46,7 @@ void paint_bar(QPainter& painter, const QRectF& box, const QBrush& fill, bool on
   if (on_path) paint_frame(painter, box, box.width() >= kSideFrom);
 }
 
-constexpr QRectF kSwatch(8, 4, 16, 12);
+constexpr QRectF kSwatch(8, 4, kSideFrom, 12);
 constexpr double kAfterSwatch = 6, kApart = 18;
 
 QString path_name() { return QObject::tr("critical path"); }

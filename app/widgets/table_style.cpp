@@ -125,13 +125,13 @@ class TableHeader : public QHeaderView {
 // Lies over the lowest row if only a part of it fits, so that no row is cut.
 class CutRowCover : public QWidget {
  public:
-  explicit CutRowCover(QTableView& table) : QWidget(&table), table_(table) {
+  explicit CutRowCover(QAbstractItemView& rows) : QWidget(&rows), rows_(rows) {
     setAutoFillBackground(true);
     setBackgroundRole(QPalette::Base);
     hide();
-    table.viewport()->installEventFilter(this);
-    connect(table.verticalScrollBar(), &QScrollBar::valueChanged, this, &CutRowCover::place);
-    connect(table.verticalScrollBar(), &QScrollBar::rangeChanged, this, &CutRowCover::place);
+    rows.viewport()->installEventFilter(this);
+    connect(rows.verticalScrollBar(), &QScrollBar::valueChanged, this, &CutRowCover::place);
+    connect(rows.verticalScrollBar(), &QScrollBar::rangeChanged, this, &CutRowCover::place);
   }
 
  protected:
@@ -142,13 +142,12 @@ class CutRowCover : public QWidget {
 
  private:
   void place() {
-    const QRect seen = table_.viewport()->geometry();
-    const int row = table_.rowAt(seen.height() - 1), top = row < 0 ? 0 : table_.rowViewportPosition(row);  // the first row may be higher than the table
-    const bool cut = top > 0 && top + table_.rowHeight(row) > seen.height();
-    if (cut) setGeometry(seen.left(), seen.top() + top, seen.width(), seen.height() - top);
+    const QRect seen = rows_.viewport()->geometry(), row = rows_.visualRect(rows_.indexAt({1, seen.height() - 1}));
+    const bool cut = row.top() > 0 && row.bottom() >= seen.height();  // the only row may be higher than the table
+    if (cut) setGeometry(seen.left(), seen.top() + row.top(), seen.width(), seen.height() - row.top());
     setVisible(cut);
   }
-  QTableView& table_;
+  QAbstractItemView& rows_;
 };
 
 }  // namespace
@@ -169,8 +168,10 @@ void style_table(QTableView& table, const QString& name) {
   table.verticalHeader()->setDefaultSectionSize(kRowHeight);
   table.verticalHeader()->setMinimumSectionSize(kRowHeight);
   table.horizontalHeader()->setFixedHeight(kHeaderHeight);
-  new CutRowCover(table);
+  show_whole_rows(table);
 }
+
+void show_whole_rows(QAbstractItemView& rows) { new CutRowCover(rows); }
 
 QLabel* put_table(Pane& pane, QTableView* table) {
   auto* body = new QWidget(&pane);

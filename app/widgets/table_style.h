@@ -12,6 +12,7 @@ class Pane;
 
 // Dense rows, no grid, row selection, keyboard navigation by row.
 void style_table(QTableView& table, const QString& name);
+void show_whole_rows(QAbstractItemView& rows);  // also of a list or a tree: covers a row of which only a part fits
 // Makes the table the body of the pane. Returns the label that replaces the table while the table is hidden.
 QLabel* put_table(Pane& pane, QTableView* table);
 // Background and borders that the style sheet gives a "header", a "footer" or a "panel".

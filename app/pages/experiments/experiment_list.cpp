@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/paths.h"
@@ -30,13 +31,7 @@ ExperimentList::ExperimentList(const QString& own_folder, QWidget* parent)
   setMinimumHeight(176);
   setStyleSheet(QString("QListWidget { padding-left: 7px; } QListWidget::item { height: %1px; }").arg(kRowHeight));
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-}
-
-// Shows whole rows only.
-void ExperimentList::resizeEvent(QResizeEvent* event) {
-  const QMargins margins(0, 0, 0, (viewport()->height() + viewportMargins().bottom()) % kRowHeight);
-  if (viewportMargins() != margins) setViewportMargins(margins);
-  QListWidget::resizeEvent(event);
+  show_whole_rows(*this);
 }
 
 // A user's experiment may have the title of a shipped one, so each kind has its own heading.

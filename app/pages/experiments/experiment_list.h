@@ -25,9 +25,6 @@ class ExperimentList : public QListWidget {
  signals:
   void said(const QString& sentence, bool problem);
 
- protected:
-  void resizeEvent(QResizeEvent*) override;
-
  private:
   int nextRow() const;  // -1 if there is no other one
   void addHeading(const QString& text);

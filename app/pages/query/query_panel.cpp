@@ -20,6 +20,7 @@
 #include "app/widgets/empty_words.h"
 #include "app/widgets/paged_pane.h"
 #include "app/widgets/pane.h"
+#include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 
 namespace ws::app {
@@ -120,6 +121,7 @@ QWidget* QueryPanel::buildViews() {
     editor_->insertPlainText(item->text(0));
     editor_->setFocus();
   });
+  show_whole_rows(*views_);
   views_pane_->setBody(views_);
   return views_pane_;
 }

@@ -2,6 +2,7 @@
 #include "app/widgets/table_model.h"
 
 #include <QAbstractItemModelTester>
+#include <QListWidget>
 #include <QTableView>
 #include <QTest>
 
@@ -45,19 +46,27 @@ void TableModelTest::noRowIsCut() {
   view.show();
   const int row_height = view.rowHeight(0);
   view.resize(400, view.height() - view.viewport()->height() + 4 * row_height + row_height / 2);
-  const auto letters_below = [&view](int top) {
-    const QRect seen = view.viewport()->geometry();
-    const QImage image = view.grab(QRect(seen.left(), seen.top() + top, seen.width() - 2, seen.height() - top)).toImage();
+  const auto letters_in = [](QAbstractItemView& rows, int top) {
+    const QRect seen = rows.viewport()->geometry();
+    const QImage image = rows.grab(QRect(seen.left(), seen.top() + top, seen.width() - 2, seen.height() - top)).toImage();
     for (int y = 0; y < image.height(); ++y)
       for (int x = 0; x < image.width(); ++x)
         if (image.pixel(x, y) != image.pixel(0, 0)) return true;
     return false;
   };
-  QTRY_VERIFY(!letters_below(4 * row_height));
-  QVERIFY(letters_below(3 * row_height));
+  QTRY_VERIFY(!letters_in(view, 4 * row_height));
+  QVERIFY(letters_in(view, 3 * row_height));
   view.scrollToBottom();
   QTRY_COMPARE(view.rowAt(view.rowViewportPosition(29) + 1), 29);
-  QVERIFY(view.rowViewportPosition(29) >= 0 && letters_below(view.rowViewportPosition(29)));
+  QListWidget list;
+  for (int i = 0; i < 30; ++i) list.addItem("row");
+  show_whole_rows(list);
+  list.show();
+  const int item_height = list.sizeHintForRow(0);
+  list.resize(200, list.height() - list.viewport()->height() + 4 * item_height + item_height * 3 / 4);
+  QTRY_VERIFY(!letters_in(list, 4 * item_height));
+  QVERIFY(letters_in(list, 3 * item_height));
+  QVERIFY(view.rowViewportPosition(29) >= 0 && letters_in(view, view.rowViewportPosition(29)));
 }
 
 void TableModelTest::cellsAreForReaders() {

@@ -20,6 +20,7 @@
 #include "app/pages/what_if/step_pictures.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "app/widgets/glossary.h"
 #include "app/widgets/headlined.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
@@ -88,6 +89,12 @@ std::string own_time_text(const prof::HelpRow& row, const std::vector<Insight>& 
   return text;
 }
 
+// What the glossary says of a cause, on a line of its own.
+std::string meaning_text(const prof::HelpRow& row) {
+  const Word* word = row.kind == prof::GroupKind::Cause ? word_of(text(row.name)) : nullptr;
+  return word ? "\n" + word->name.toStdString() + ": " + word->meaning.toStdString() : std::string();
+}
+
 // `remedies`: one may say what the allocator's calls do.
 Table parts_table(const std::vector<prof::HelpRow>& rows, const prof::WhatIf& result, const std::vector<Insight>& remedies, bool with_kind) {
   Table table;
@@ -100,7 +107,7 @@ Table parts_table(const std::vector<prof::HelpRow>& rows, const prof::WhatIf& re
   for (const prof::HelpRow& row : rows) {
     const std::string shown = prof::name_after(row, result) + prof::of_rank(row.rank);
     Table::Cell name((with_kind ? std::string(prof::group_kind_name(row.kind)) + " " : std::string()) + shown), saves = unit.cell(row.gain_us);
-    name.tip = saves.tip = shown + "\n" + own_time_text(row, remedies);
+    name.tip = saves.tip = shown + "\n" + own_time_text(row, remedies) + meaning_text(row);
     const bool data = row.kind == prof::GroupKind::Cause && row.name == prof::path_cause_name({prof::PathCause::WaitsForData});
     saves.swatch = data ? kDataWaitSwatch : static_cast<int>(row.meaning), saves.bar = row.gain_us / most;
     table.rows.push_back({{name, saves}});

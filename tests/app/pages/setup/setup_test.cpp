@@ -136,7 +136,7 @@ void SetupTest::explanationsComeWhenAsked() {
     return count;
   };
   QCOMPARE(shown(), 0);
-  QVERIFY(panel->row("exec.sync")->findChild<SegmentedRow*>()->segments()[0]->toolTip().contains("waits"));
+  QVERIFY(panel->row("exec.sync")->findChild<SegmentedRow*>()->segments()[0]->toolTip().contains("grey syncs"));
   static_cast<QAbstractButton*>(named(panel, "Explain Execution"))->setChecked(true);
   QVERIFY(shown() >= 6);
   static_cast<QAbstractButton*>(named(panel, "Explain Execution"))->setChecked(false);

@@ -16,6 +16,7 @@
 #include "app/pages/insights/insights_tab.h"
 #include "app/pages/what_if/step_path_view.h"
 #include "app/pages/what_if/what_if_panel.h"
+#include "app/widgets/glossary.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "tests/app/support/filled_window.h"
@@ -212,6 +213,8 @@ void WhatIfTest::aPartOfRanksIsOfOneRank() {
   const QModelIndex first = (*parts)->model()->index(0, 0);
   QVERIFY2(first.data().toString().contains(", rank "), qPrintable(first.data().toString()));
   QVERIFY2(first.data(Qt::ToolTipRole).toString().startsWith(first.data().toString() + "\nOwn time "), qPrintable(first.data(Qt::ToolTipRole).toString()));
+  const Word* word = word_of(first.data().toString());
+  QVERIFY2(word && first.data(Qt::ToolTipRole).toString().endsWith("\n" + word->name + ": " + word->meaning), qPrintable(first.data(Qt::ToolTipRole).toString()));
   QCOMPARE((*parts)->model()->index(0, 1).data(kBarRole).toDouble(), 1.0);
   QCOMPARE(panel.view()->pictures().size(), size_t{2});
   QStringList rows[2];  // the same in both steps, and each named once

@@ -47,7 +47,10 @@ std::string with_capital(std::string line) {
 
 std::string joined_names(std::span<const std::string> names, std::string_view last) {
   std::string text;
-  for (size_t i = 0; i < names.size(); ++i) text.append(i == 0 ? "" : i + 1 == names.size() ? last : ", ").append(names[i]);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? last : ", ";
+    text += names[i];
+  }
   return text;
 }
 

@@ -106,7 +106,7 @@ TEST(Predict, AFasterKernelHelpsWhereTheGpuDecides) {
   expect_predicted(busy, "launch calls /2", busy);
 }
 
-TEST(Predict, ANameOfAnOpThatChangesNothingIsAlsoThatOfItsModule) {
+TEST(Predict, AnOpThatChangesNothingPointsToItsModule) {
   const MadeProgram slow = with(small_network(), [](MadeProgram& p) {
     for (MadeKernel& kernel : p.kernels) kernel.call = 20'000;
   });

@@ -607,7 +607,7 @@ std::string lateness_caption(const RankReport& report, const LatenessMap& map) {
 uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double late_us, const FigureInk& ink) {
   constexpr double kLeast = 0.06;  // just above the clock error
   if (!(late_us > clock_error_us)) return ink.grid;
-  if (map.bars()) return mixed_colour(ink.ground, ink.late, 0.75);
+  if (map.bars()) return mixed_colour(ink.ground, ink.late, 0.55);
   return mixed_colour(ink.grid, ink.late, kLeast + (1 - kLeast) * std::min(1.0, late_us / map.scale_us));
 }
 

@@ -260,8 +260,8 @@ QLabel* put_with_note(Pane* pane, QTableView* table) {
 }  // namespace
 
 QWidget* WhatIfPanel::buildHelp() {
-  help_pane_ = new Pane(tr("Advice"), this);
-  help_table_ = table_view(help_pane_, help_model_, help_sorter_, tr("Advice"));
+  help_pane_ = new Pane(tr("Suggestions"), this);
+  help_table_ = table_view(help_pane_, help_model_, help_sorter_, tr("Suggestions"));
   help_table_->viewport()->installEventFilter(this);
   help_note_ = put_with_note(help_pane_, help_table_);
   connect(help_table_, &QTableView::activated, this, [this](const QModelIndex& index) { addRemedy(help_sorter_.mapToSource(index).row()); });
@@ -473,7 +473,7 @@ void WhatIfPanel::fillEdits() {
   list_->clear(), together_->clear();
   add_->setEnabled(result_.has_value()), clear_->setEnabled(!edits_.isEmpty());
   const Insight* advice = adviceWithTheEdits();
-  edits_pane_->setTitle(tr("Edits"), advice ? tr("from Advice") : QString());
+  edits_pane_->setTitle(tr("Edits"), advice ? tr("from Suggestions") : QString());
   if (result_ && !result_->edits.empty()) {
     constexpr double kNothing = 1e-3;  // of a step
     double shared = -result_->saves_us.value;
@@ -542,10 +542,10 @@ void WhatIfPanel::fillTables() {
   for (size_t i = 0; i < help.rows.size(); ++i)
     if (const std::string& edits = remedies_[i].edits; !edits.empty()) help.rows[i].cells[0].tip += "\nAs edits: " + edits;
   help_model_.setTable(std::move(help));
-  const QString others = others_ == 1 ? tr("Suggestions has 1 more card, without a change that makes a step shorter.") : tr("Suggestions has %1 more cards, without a change that makes a step shorter.").arg(others_);
+  const QString others = others_ == 1 ? tr("One more suggestion has no predicted saving, so it is not listed.") : tr("%1 more suggestions have no predicted saving, so they are not listed.").arg(others_);
   help_note_->setText(remedies_.empty() ? tr("No advice makes this step shorter.") : others);
   help_note_->setVisible(result_ && (remedies_.empty() || others_ > 0));
-  help_pane_->setTitle(tr("Advice"), tr("double-click a row to predict it"));
+  help_pane_->setTitle(tr("Suggestions"), tr("double-click a row to predict it"));
   if (const Insight* shown = adviceWithTheEdits()) help_table_->selectRow(help_sorter_.mapFromSource(help_model_.index(static_cast<int>(shown - remedies_.data()), 0)).row());
   else help_table_->clearSelection();
   const std::vector<prof::HelpRow> rows = rows_of(result_, kind_);

@@ -173,7 +173,7 @@ void WhatIfTest::aWaitForDataIsNamedAsOne() {
   QVERIFY2(names.contains("host") && names.filter("CUDA API").isEmpty(), qPrintable(names.join(", ")));  // that row also waits for data
   QVERIFY2(names.filter("copies").isEmpty(), qPrintable(names.join(", ")));  // a row that has kernels is a stream
   const QList<QLabel*> labels = panel.findChildren<QLabel*>();
-  for (const char* note : {"A ready loader still hands over each batch", "these are the “launch gaps” of the split", "Suggestions has 1 more card"})
+  for (const char* note : {"A ready loader still hands over each batch", "these are the “launch gaps” of the split", "One more suggestion has no predicted saving"})
     QVERIFY2(std::ranges::any_of(labels, [&](const QLabel* label) { return label->isVisible() && label->text().contains(QString::fromUtf8(note)); }), note);
   const auto row_of = [](const QWidget& page, const QString& name) {
     for (const QTableView* table : page.findChildren<QTableView*>())

@@ -70,17 +70,22 @@ double lateness_us(const RankReport& report, int rank) {
   return row == report.ranks.end() ? kUnknown : row->late;
 }
 
+std::string longer_text(const Straggler& s) { return "computes " + fixed(s.computes, 1) + "× as long"; }
+
+// "rank 0 waits 3.56 ms for rank 1, which computes 2.1× as long". `how_long`: "" or " 3.56 ms"
+std::string waiting_text(const RankReport& report, const Straggler& s, const std::string& how_long) {
+  return waiting_name(report, s.rank) + " waits" + how_long + " for rank " + std::to_string(s.rank) + ", which " +
+         (s.computes > 0 ? longer_text(s) : "comes " + time_text(lateness_us(report, s.rank)) + " late");
+}
+
 std::string text_of(const RankReport& report, const Straggler& s) {
   if (s.rank < 0) return "";
   const std::string rank = "rank " + std::to_string(s.rank), share = " (" + percent(s.share, s.share < 0.0995 ? 1 : 0) + ")";
-  const std::string longer = "computes " + fixed(s.computes, 1) + "× as long";
-  if (s.of_median)
-    return waiting_name(report, s.rank) + " waits " + time_text(s.cost_us) + " of the median step" + share + " for " + rank + ", which " +
-           (s.computes > 0 ? longer : "comes " + time_text(lateness_us(report, s.rank)) + " late");
+  if (s.of_median) return waiting_text(report, s, " " + time_text(s.cost_us) + " of the median step" + share);
   std::string when = " in " + std::to_string(s.late_steps) + (s.late_steps == 1 ? " step" : " steps");
   if (s.every > 0) when = s.every == 1 ? " in every step" : " in every " + ordinal(s.every) + " step";
   return rank + " makes all ranks lose " + ms_text(s.cost_us) + " per step" + share + ": it comes about " + ms_text(s.late_us) + " late" + when +
-         (s.computes > 0 ? " and " + longer : "");
+         (s.computes > 0 ? " and " + longer_text(s) : "");
 }
 
 struct Cost {
@@ -167,9 +172,7 @@ std::string straggler_text(const RankReport& report) { return text_of(report, re
 std::string straggler_reason(const RankReport& report) {
   const Straggler& s = report.straggler;
   if (s.rank < 0) return "";
-  const std::string rank = "rank " + std::to_string(s.rank);
-  if (!s.of_median) return rank + " makes all ranks lose " + ms_text(s.cost_us) + " per step";
-  return waiting_name(report, s.rank) + " waits for " + rank + ", which " + (s.computes > 0 ? "computes " + fixed(s.computes, 1) + "× as long" : "comes " + time_text(lateness_us(report, s.rank)) + " late");
+  return s.of_median ? waiting_text(report, s, "") : "rank " + std::to_string(s.rank) + " makes all ranks lose " + ms_text(s.cost_us) + " per step";
 }
 
 std::string costliest_text(const RankReport& report) {

@@ -98,9 +98,9 @@ void EvidenceBars::setContent(const RunFacts& facts, const std::vector<Part>& sp
   step_us_ = facts.step_us;
   rule_ = QString::fromStdString(insight.rule), several_parts_ = insight.several_parts;
   host_waits_ = insight.host_waits_us > 0;
-  look_at_ = {insight.look_at, insight.part}, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || (insight.share > 0 && !(insight.host_waits_us > 0)), whole_trace_ = facts.whole_trace;
+  look_at_ = {insight.look_at, insight.part}, of_ranks_ = insight.step_us > 0 && !insight.of_median, of_itself_ = insight.step_us > 0 || (insight.share > 0 && !host_waits_), whole_trace_ = facts.whole_trace;
   steps_ = of_ranks_ ? QString() : QString::fromStdString(prof::which_steps(facts.steps)) + (facts.rank < 0 ? QString() : tr(" of rank %1").arg(facts.rank));
-  const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !(insight.host_waits_us > 0) && !insight.of_median && !facts.whole_trace;  // a step has other shares
+  const bool judges_trace = insight.cost_ns > 0 && !of_itself_ && !host_waits_ && !insight.of_median && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, timeText(facts.step_us), facts.step_us, {}, {}};
     setParts(now, facts, split);
